@@ -296,6 +296,16 @@ static void out_rest(quic_endpoint *ep, unsigned done)
     ep->blocked_until = ep->loop->monotonic + OUT_AGAIN;
 }
 
+static void out_count(const quic_endpoint *ep, unsigned from, unsigned n)
+{
+    uint64_t bytes = 0;
+
+    BRG_ASSERT(n > 0 && from + n <= ep->msg_n);
+    for (unsigned i = from; i < from + n; i++)
+        bytes += ep->msg[i].len;
+    loop_sent(ep->loop, BRG_FIGURE_SENT_MEMORY, bytes);
+}
+
 static void out_send(quic_endpoint *ep)
 {
     struct mmsghdr m[QUIC_OUT_MSGS];
@@ -310,9 +320,10 @@ static void out_send(quic_endpoint *ep)
         const int n = sendmmsg(ep->fd, m + done, ep->msg_n - done, MSG_DONTWAIT);
 
         ep->figures.sends++;
-        if (n > 0)
+        if (n > 0) {
+            out_count(ep, done, (unsigned)n);
             done += (unsigned)n;
-        else if (errno == EAGAIN)
+        } else if (errno == EAGAIN)
             break;
         else if (errno != EINTR)
             out_failed(ep, done++);

@@ -144,6 +144,16 @@ def test_status(server):
     assert refused.status == 405 and refused.headers["allow"].startswith("GET")
 
 
+def test_bytes_are_counted_by_the_way_they_went(server):
+    """Memory, as all that TCP does not send."""
+    def sent():
+        return int(re.search(rb'^brigade_sent_by_way_bytes_total\{way="memory"\} (\d+)', server.get("/metrics").body, re.M)[1])
+
+    before = sent()
+    assert ask(PYTHON, "curl", [{"url": server.url + "/big.bin"}])[0].status == 200
+    assert sent() - before > len(BIG)
+
+
 def test_records_of_dns(server):
     printed = subprocess.run(server.command("-t", "-D", "DUMP_VHOSTS"), capture_output=True, env=server.env, timeout=60).stdout.decode()
     assert f'_{server.tls}._https.localhost. HTTPS 1 . alpn="h3,h2"' in printed and "other.test. HTTPS" not in printed, printed
