@@ -19,8 +19,9 @@ import tempfile
 import threading
 import time
 
-import h2_client
+from either_client import EitherClient, protocol_of
 import held
+from h2_client import can_say
 from http_client import Client, raw_exchange
 import ports
 from ports import free_port
@@ -34,8 +35,6 @@ MEMORY = os.environ.get("TEST_MEMORY", "")
 
 # Sanitizers make everything slower, and so may the machine.
 PATIENCE = float(os.environ.get("TEST_PATIENCE", "20"))
-# "h2": what Server.request() and get() ask for is asked for over HTTP/2, where that can say it.
-PROTOCOL = os.environ.get("TEST_PROTOCOL", "")
 
 # "On": every server that the tests start has its processes in the sandbox. Tests of links that leave a root, and of scripts,
 # fail then, as they should.
@@ -128,7 +127,7 @@ class Server:
         if SANDBOX:
             self.env.setdefault("TMPDIR", "/var/tmp")  # not the folder above those of tests
         self.address, self.wait, self.limits, self.pages = address, wait, limits or {}, pages
-        self.expect_trouble = False
+        self.expect_trouble = self.is_started = False
         self.process = None
         self.root = tempfile.mkdtemp(prefix="brigade-test-")
         os.chmod(self.root, 0o755)
@@ -179,8 +178,9 @@ class Server:
                  "<Directory />", "    AllowOverride None", "    Require all denied", "</Directory>",
                  "<Directory @ROOT@/htdocs>", "    Options Indexes FollowSymLinks", "    AllowOverride All",
                  "    Require all granted", "</Directory>"]
-        if PROTOCOL == "h2" and not self.apache:
-            lines.append("Protocols h2c http/1.1")
+        if protocol := protocol_of(self):
+            protocol.prepare(self)
+            lines.append(protocol.LINES)
         if os.geteuid() == 0:
             user = unprivileged_user()
             group = "www-data" if user == "www-data" else "nogroup"
@@ -227,6 +227,7 @@ class Server:
     # -- life ----------------------------------------------------------------------------------------------
 
     def start(self):
+        self.is_started = True
         for _ in range(5):
             self.port = free_port()
             self.write_config()
@@ -345,31 +346,26 @@ class Server:
 
     # -- requests ------------------------------------------------------------------------------------------
 
-    def _is_asked_over_http2(self):
-        """Not where the process model is prefork, which does not offer it, and not where a test has clients of its own."""
-        return (PROTOCOL == "h2" and not self.apache and not self.bare and "mpm_prefork" not in self.config and
-                "connect" not in vars(self))
-
-    def connect(self, timeout=None):
-        make = h2_client.EitherClient if self._is_asked_over_http2() else Client
-        return make(self.address.strip("[]"), self.port, timeout or PATIENCE)
+    def connect(self, timeout=None, source=None):
+        """source: the client's address"""
+        make = EitherClient if protocol_of(self) else Client
+        return make(self.address.strip("[]"), self.port, timeout or PATIENCE, source)
 
     def request(self, method, target, headers=(), body=b"", version="1.1", host="localhost"):
         """One request on a connection of its own."""
         extra = list(headers.items()) if isinstance(headers, dict) else list(headers)
-        over_http2 = self._is_asked_over_http2()
-        if over_http2 and h2_client.can_say(method, target, extra, version, host):
-            with h2_client.Client(self.address.strip("[]"), self.port, PATIENCE) as c:
-                return c.request(method, target, extra, body, version, host)
-        with Client(self.address.strip("[]"), self.port, PATIENCE) if over_http2 else self.connect() as c:
-            return c.request(method, target, [*extra, ("Connection", "close")], body, version, host)
+        with self.connect() as c:
+            if not (protocol_of(self) and can_say(method, target, extra, version, host)):
+                extra.append(("Connection", "close"))
+            return c.request(method, target, extra, body, version, host)
 
     def get(self, target, headers=(), **more):
         return self.request("GET", target, headers, **more)
 
     def raw(self, data, half_close=False):
         """Send bytes, and return all bytes up to the end of the connection."""
-        return raw_exchange(self.address.strip("[]"), self.port, data, PATIENCE, half_close)
+        protocol = protocol_of(self)
+        return raw_exchange(self.address.strip("[]"), self.port, data, PATIENCE, half_close, protocol and protocol.wrap)
 
     # -- processes -----------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ import os
 
 KNOWN = {"TEST_LONG", "TEST_COUNT", "TEST_SECONDS", "TEST_SEED", "TEST_SHARE", "TEST_LIMIT", "TEST_PATIENCE", "TEST_MEMORY", "TEST_PROTOCOL", "TEST_SANDBOX",
          "TEST_FOLDER", "TEST_HTTP3_PYTHON", "TEST_TURN"}
+PROTOCOLS = {"", "h2", "h3"}
 SUBJECTS = {"all", "minutes", "faults", "arguments", "matrix", "binaries", "applications", "packages", "networks"}
 LONG = set(os.environ.get("TEST_LONG", "").split())
 FOLDER = os.environ.get("TEST_FOLDER")
@@ -12,6 +13,8 @@ FOLDER = os.environ.get("TEST_FOLDER")
 def wrong():
     """What is said of variables that mean nothing, or None."""
     unknown = sorted({name for name in os.environ if name.startswith("TEST_")} - KNOWN) + [f"TEST_LONG={word}" for word in sorted(LONG - SUBJECTS)]
+    if os.environ.get("TEST_PROTOCOL", "") not in PROTOCOLS:
+        unknown.append(f"TEST_PROTOCOL={os.environ['TEST_PROTOCOL']}")
     return f"{', '.join(unknown)}: no variable of these tests, see test/README.md" if unknown else None
 
 

@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """HTTP/2 by hand: frames as bytes, for tests that send what no client library would (Connection), and requests as http_client has
 them (Client)."""
-import http.client
 import os
 import re
 import shutil
 import socket
 import struct
-import threading
 
 import brigade
-import http_client
 from hpack_decoder import Decoder, integer
-from http_client import Response, Truncated
+from http_client import Truncated, of_fields
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
@@ -142,8 +139,8 @@ class Client:
     """Requests one after the other on a connection with prior knowledge; for windows of the server it waits, its own are open.
     tls, a function, puts a layer over the socket."""
 
-    def __init__(self, address, port, timeout, tls=None):
-        self.socket = socket.create_connection((address, port), timeout=timeout)
+    def __init__(self, address, port, timeout, tls=None, source=None):
+        self.socket = socket.create_connection((address, port), timeout=timeout, source_address=source and (source, 0))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls:
             self.socket = tls(self.socket)
@@ -156,9 +153,21 @@ class Client:
         return self
 
     def __exit__(self, *_):
+        self.close()
+
+    def close(self):
         self.socket.close()
 
     receive = Connection.receive
+
+    def at_end(self):
+        """True if the server closes the connection before it answers more; waits for either."""
+        try:
+            while self.receive()[0] not in (HEADERS, DATA):
+                pass
+        except Closed:
+            return True
+        return False
 
     @property
     def sock(self):
@@ -231,54 +240,7 @@ class Client:
         self._send_body(answer, body)
         while not answer["over"]:
             self._frame(answer)
-        return self._response(answer)
+        return of_fields("HTTP/2", answer["blocks"], b"".join(answer["body"]))
 
     def get(self, target, headers=(), **more):
         return self.request("GET", target, headers, **more)
-
-    @staticmethod
-    def _response(answer):
-        blocks = [b for b in answer["blocks"] if not (b[0][0] == ":status" and b[0][1].startswith("1"))]
-        status = int(blocks[0][0][1])
-        lines = [f"HTTP/2 {status} {http.client.responses.get(status, '')}", *(f"{n}: {v}" for n, v in blocks[0][1:])]
-        trailers = [f"{n}: {v}" for b in blocks[1:] for n, v in b]
-        return Response("\r\n".join(lines).encode("latin-1"), b"".join(answer["body"]), trailers)
-
-
-class EitherClient(http_client.Client):
-    """A client whose requests are HTTP/2's where that can say them, until a test sends bytes of its own: then it is HTTP/1's."""
-
-    def __init__(self, address, port, timeout):
-        self.where, self.timeout, self.buffer = (address, port), timeout, b""
-        self.http1, self.http2 = None, None
-        self.lock = threading.Lock()  # a test may send in one thread and read in another
-
-    @property
-    def socket(self):
-        with self.lock:
-            if not self.http1:
-                self.http1 = socket.create_connection(self.where, timeout=self.timeout)
-                self.http1.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return self.http1
-
-    def close(self):
-        for one in self.http1, self.http2 and self.http2.socket:
-            if one:
-                one.close()
-
-    def at_end(self):
-        if self.http1 or not self.http2:
-            return super().at_end()
-        try:
-            while self.http2.receive()[0] not in (HEADERS, DATA):
-                pass
-        except Closed:
-            return True
-        return False
-
-    def request(self, method, target, headers=(), body=b"", version="1.1", host="localhost"):
-        extra = list(headers.items()) if isinstance(headers, dict) else list(headers)
-        if self.http1 or not can_say(method, target, extra, version, host):
-            return super().request(method, target, headers, body, version, host)
-        self.http2 = self.http2 or Client(*self.where, self.timeout)
-        return self.http2.request(method, target, extra, body, version, host)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small HTTP client that hides nothing: it sends what it is told and keeps every byte that came back."""
+import http.client
 import socket
 
 
@@ -25,6 +26,14 @@ class Response:
         return f"<{self.version} {self.status} {self.headers} {self.body[:200]!r}>"
 
 
+def of_fields(version, blocks, body):
+    """A Response of fields as newer versions of HTTP have them: those of 1xx are passed over, those behind the first block are trailers."""
+    blocks = [b for b in blocks if not (b[0][0] == ":status" and b[0][1].startswith("1"))]
+    status = int(blocks[0][0][1])
+    lines = [f"{version} {status} {http.client.responses.get(status, '')}", *(f"{n}: {v}" for n, v in blocks[0][1:])]
+    return Response("\r\n".join(lines).encode("latin-1"), body, [f"{n}: {v}" for b in blocks[1:] for n, v in b])
+
+
 class Truncated(Exception):
     """The connection ended in the middle of a response."""
 
@@ -43,11 +52,13 @@ def request_bytes(method, target, headers=(), body=b"", version="1.1", host="loc
 
 
 class Client:
-    """One connection."""
+    """One connection. wrap, a function, puts a layer over the socket."""
 
-    def __init__(self, address, port, timeout, source=None):
+    def __init__(self, address, port, timeout, source=None, wrap=None):
         self.socket = socket.create_connection((address, port), timeout=timeout, source_address=source and (source, 0))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if wrap:
+            self.socket = wrap(self.socket)
         self.buffer = b""
 
     def close(self):
@@ -157,9 +168,9 @@ class Client:
         return self.request("GET", target, headers, **more)
 
 
-def raw_exchange(address, port, data, timeout, half_close=False):
+def raw_exchange(address, port, data, timeout, half_close=False, wrap=None):
     """Send bytes and read to the end of the connection."""
-    with Client(address, port, timeout) as c:
+    with Client(address, port, timeout, wrap=wrap) as c:
         try:
             c.send(data)
             if half_close:

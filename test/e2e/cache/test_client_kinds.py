@@ -4,9 +4,8 @@ import os
 
 import pytest
 
-from brigade import PATIENCE, wait_until
+from brigade import wait_until
 from cache_site import hits, one_loop, settle
-from http_client import Client
 
 pytestmark = pytest.mark.only("brigade")
 
@@ -19,7 +18,7 @@ NETWORKS = "127.0.1.0/24 64496\n127.0.2.0/24 64497\n"
 
 
 def client(server, source):
-    return Client("127.0.0.1", server.port, PATIENCE, source)
+    return server.connect(source=source)
 
 
 def in_turns(server, target, cases, rounds=6, headers=()):

@@ -10,7 +10,6 @@ import pytest
 from backend import Backend, answer
 from brigade import wait_until
 from cached_site import DATE, config, fields
-from http_client import Client
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
 
@@ -321,7 +320,7 @@ GUARDS = {
 
 
 def get_as(server, headers, address):
-    with Client("127.0.0.1", server.port, 20, source=address) as client:
+    with server.connect(source=address) as client:
         return client.get("/page.shtml", headers=list(headers.items()))
 
 

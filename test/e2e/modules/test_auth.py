@@ -347,7 +347,7 @@ def test_digest_from_memory(site):
         assert part.status == 206 and f'rspauth="{proof(9)}"' in part["Authentication-Info"]
         assert c.get(target, {**digest(nonce, target, 10), "If-None-Match": answer["ETag"]}).status == 304
         assert c.get(target, {**digest(nonce, target, 11), "If-None-Match": answer["ETag"]}).status == 304
-    if not brigade.PROTOCOL:
+    if not brigade.protocol_of(server):
         await_hits(server, before + 4)
     server.wait_for_log("(joe 200 /b/a.txt\n){8}", "logs/users")
     assert server.get(target, digest(nonce, target, 12, "wrong")).status == 401

@@ -19,7 +19,7 @@ from backend import Backend, answer
 import h2_client
 import held
 from brigade import wait_until
-from http_client import Client, Truncated
+from http_client import Truncated
 from tls_site import certificate
 
 pytestmark = pytest.mark.only("brigade")
@@ -136,7 +136,7 @@ def test_addresses(serve, by, apart):
     server = started(serve, f"RequestLimit one rate=1/h burst=4 by={by}\n")
 
     def ask(source):
-        with Client("127.0.0.1", server.port, 20, source=source) as c:
+        with server.connect(source=source) as c:
             return [c.request("GET", "/a.txt").status for _ in range(5)]
     assert ask("127.0.0.1") == [200] * 5
     assert ask("127.0.0.9") == [200 if apart else 429] * 5
@@ -151,7 +151,7 @@ def test_networks(serve, by, apart):
     os.utime(server.path("htdocs", "a.txt"), (1, 1))
 
     def ask(source):
-        with Client("127.0.0.1", server.port, 20, source=source) as c:
+        with server.connect(source=source) as c:
             return [c.request("GET", "/a.txt").status for _ in range(6)]
     server.wait_for_log("routes")
     wait_until(lambda: 429 in ask("127.0.0.1"), "the table")
@@ -345,7 +345,7 @@ def test_connections(serve, processes):
             assert s.recv(100) == b""
         except ConnectionResetError:
             pass
-    with Client("127.0.0.1", server.port, 20, source="127.0.0.7") as other:
+    with server.connect(source="127.0.0.7") as other:
         assert other.request("GET", "/a.txt").status == 200
     held.pop().close()
     held.append(wait_until(enters, "a place"))

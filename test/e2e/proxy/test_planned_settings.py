@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from backend import Backend
-from brigade import APACHE_MODULES, PATIENCE, wait_until
-from http_client import Client, Truncated
+from brigade import APACHE_MODULES, wait_until
+from http_client import Truncated
 from planned_client import HEAD, REQUESTS, is_planned, one, warm
 from planned_site import CONFIG, PLAIN, config, full_ways, neutral, twins
 from tls_site import TLSClient, certificate, start
@@ -176,7 +176,7 @@ def test_requests_without_a_host(serve, backend, preserve, names):
 def test_a_client_for_whom_it_was_not_decided(serve, backend):
     server = serve(config(backend, "<Location /p/>\nRequire ip 127.0.0.1\n</Location>"))
     assert is_planned(server)
-    with Client("127.0.0.1", server.port, PATIENCE, source="127.0.0.2") as client:
+    with server.connect(source="127.0.0.2") as client:
         for _ in range(3):
             assert b" 403 " in one(client, HEAD + "\r\n").split(b"\r\n")[0]
 
