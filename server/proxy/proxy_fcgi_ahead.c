@@ -89,7 +89,7 @@ static void ahead_framed(proxy_exchange *x, http_head *head, const fcgi_seen *se
 
 apr_status_t fcgi_take_ahead(proxy_exchange *x, fcgi_state *s)
 {
-    char type[SCRIPT_TYPE_ROOM];
+    char room[SCRIPT_HEAD_ROOM];
     fcgi_seen seen = {.whole = 0};
     apr_status_t rv = seen_look(&seen, upstream_in(x->cc), upstream_in_size(x->cc));
     http_head head;
@@ -98,7 +98,7 @@ apr_status_t fcgi_take_ahead(proxy_exchange *x, fcgi_state *s)
     if (rv == APR_EAGAIN)
         return rv;
     if (rv != APR_SUCCESS ||
-        !script_head_parse(&head, seen.head, seen.head_len, x->loop->wall, type))
+        !script_head_parse(&head, seen.head, seen.head_len, x->loop->wall, room))
         return ahead_refused(x);
     ahead_framed(x, &head, &seen);
     if (!x->sink->head(x, &head))

@@ -213,12 +213,12 @@ static apr_status_t scgi_take_ahead(proxy_exchange *x, int ended)
 {
     const char *data = upstream_in(x->cc);
     const apr_size_t all = upstream_in_size(x->cc), len = script_head_size(data, all);
-    char type[SCRIPT_TYPE_ROOM];
+    char room[SCRIPT_HEAD_ROOM];
     http_head head;
 
     if (len ? len == all && !ended : all <= SCRIPT_HEAD_MOST)
         return APR_EAGAIN;
-    if (!len || !script_head_parse(&head, data, len, x->loop->wall, type))
+    if (!len || !script_head_parse(&head, data, len, x->loop->wall, room))
         return plain_refused(x);
     x->h1.end = len == all ? H1_BODY_LENGTH : H1_BODY_CLOSE;
     head.content_length = 0;

@@ -30,15 +30,15 @@ apr_size_t script_head_take(proxy_exchange *x, script_head *head, const char *da
 /** Bytes of the head at the front of @a data; 0: its end is not there. */
 apr_size_t script_head_size(const char *data, apr_size_t len);
 
-#define SCRIPT_TYPE_ROOM 96 /**< bytes of a media type, with its NUL */
+#define SCRIPT_HEAD_ROOM 2048 /**< bytes of a media type, and of values that are joined */
 
 /**
  * A whole head as fields, in the order of the full way, Content-Type last. Its line is the status and a phrase.
  * @param now   what is modified later than this is not known
- * @param type  [out] room for SCRIPT_TYPE_ROOM bytes, which the field points to
+ * @param room  [out] for SCRIPT_HEAD_ROOM bytes, which fields point to
  * @return 0: a request_rec has to be made to know what becomes of it (proxy_script_head.c)
  */
-int script_head_parse(http_head *head, const char *text, size_t len, apr_time_t now, char *type);
+int script_head_parse(http_head *head, const char *text, size_t len, apr_time_t now, char *room);
 
 /** The head is whole: the answer's status and fields are told. @return APR_SUCCESS; else x->answer.bad is set */
 apr_status_t script_head_read(proxy_exchange *x, script_head *head);

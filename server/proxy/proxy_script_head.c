@@ -23,18 +23,47 @@ typedef struct script_fields {
     uint64_t seen; /* names of plain ones */
     http_field type;
     apr_time_t now;
+    char *room; /* for what is not sent as it came */
+    size_t room_left;
 } script_fields;
 
-/* Several of one name would be joined. */
+/* @return NULL: there is no room */
+static char *fields_room(script_fields *all, size_t len)
+{
+    char *at = all->room;
+
+    if (len > all->room_left)
+        return NULL;
+    all->room += len;
+    all->room_left -= len;
+    return at;
+}
+
+/* Several of one name become the first of them. */
+static int fields_join(script_fields *all, http_field *first, const http_field *f)
+{
+    const size_t len = first->value_len + strlen(", ") + f->value_len;
+    char *value = fields_room(all, len), *to;
+
+    if (!value)
+        return 0;
+    to = mempcpy(value, first->value, first->value_len);
+    to = mempcpy(to, ", ", strlen(", "));
+    memcpy(to, f->value, f->value_len);
+    first->value = value;
+    first->value_len = (uint32_t)len;
+    return 1;
+}
+
 static int fields_add_plain(script_fields *all, const http_field *f)
 {
     const uint64_t bit = (uint64_t)1 << http_name_bit(f->name, f->name_len);
 
-    if (all->plain_n == FIELDS_PLAIN)
-        return 0;
     for (int i = 0; all->seen & bit && i < all->plain_n; i++)
         if (http_field_is(f, all->plain[i].name, all->plain[i].name_len))
-            return 0;
+            return fields_join(all, &all->plain[i], f);
+    if (all->plain_n == FIELDS_PLAIN)
+        return 0;
     all->seen |= bit;
     all->plain[all->plain_n++] = *f;
     return 1;
@@ -90,14 +119,15 @@ static int fields_set_status(http_head *head, const http_field *f)
     return 1;
 }
 
-/* In lower case, up to its parameters, in @a room. */
-static int fields_set_type(script_fields *all, const http_field *f, char *room)
+/* In lower case, up to its parameters. */
+static int fields_set_type(script_fields *all, const http_field *f)
 {
     uint32_t len = f->value_len;
+    char *room;
 
     while (len && (f->value[len - 1] == ' ' || f->value[len - 1] == '\t'))
         len--;
-    if (all->type.name || !len || len >= SCRIPT_TYPE_ROOM)
+    if (all->type.name || !len || !(room = fields_room(all, len + 1)))
         return 0;
     memcpy(room, f->value, len);
     room[len] = '\0';
@@ -114,12 +144,12 @@ static int fields_drops(const http_field *f)
     return HTTP_FIELD_IS(f, "Content-Length") || HTTP_FIELD_IS(f, "Transfer-Encoding");
 }
 
-static int fields_take(script_fields *all, http_head *head, const http_field *f, char *type)
+static int fields_take(script_fields *all, http_head *head, const http_field *f)
 {
     if (HTTP_FIELD_IS(f, "Status"))
         return fields_set_status(head, f);
     if (HTTP_FIELD_IS(f, "Content-Type"))
-        return fields_set_type(all, f, type);
+        return fields_set_type(all, f);
     if (HTTP_FIELD_IS(f, "Set-Cookie"))
         return fields_add_cookie(all, f);
     if (HTTP_FIELD_IS(f, "Last-Modified"))
@@ -164,7 +194,7 @@ static void fields_put(http_head *head, const http_field *from, int n)
     head->n_fields = (uint16_t)(head->n_fields + n);
 }
 
-int script_head_parse(http_head *head, const char *text, size_t len, apr_time_t now, char *type)
+int script_head_parse(http_head *head, const char *text, size_t len, apr_time_t now, char *room)
 {
     script_fields all;
     const char *end = text + len;
@@ -175,6 +205,8 @@ int script_head_parse(http_head *head, const char *text, size_t len, apr_time_t 
     all.seen = 0;
     all.type.name = NULL;
     all.now = now;
+    all.room = room;
+    all.room_left = SCRIPT_HEAD_ROOM;
     head->line = "200 OK";
     head->line_len = sizeof "200 OK" - 1;
     head->code = head->n_fields = 0;
@@ -187,8 +219,7 @@ int script_head_parse(http_head *head, const char *text, size_t len, apr_time_t 
         size_t n = lf ? (size_t)(lf - text) : 0;
 
         n -= n && text[n - 1] == '\r';
-        if (!n || n > FIELDS_LINE || !fields_line(&f, text, n) ||
-            !fields_take(&all, head, &f, type))
+        if (!n || n > FIELDS_LINE || !fields_line(&f, text, n) || !fields_take(&all, head, &f))
             return 0;
         text = lf + 1;
     }

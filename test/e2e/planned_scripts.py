@@ -38,6 +38,7 @@ ANSWERS = {
     "location-alone": whole(b"Location: http://elsewhere.example/", TYPED),
     "cookies": whole(b"Set-Cookie: a=b; path=/", b"X-A: b", b"Set-Cookie: c=d", TYPED),
     "twice": whole(b"X-A: b", b"x-a: c", TYPED),
+    "links": whole(b"Link: <a>; rel=x", b"X-A: b", b"Link: <b>", b"Vary: Origin", b"link:", b"vary: X-B", TYPED),
     "types": whole(TYPED, b"Content-Type: text/html"),
     "length": whole(b"Content-Length: 3", TYPED),
     "coding": whole(b"Transfer-Encoding: chunked", TYPED),

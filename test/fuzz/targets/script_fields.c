@@ -62,13 +62,13 @@ static void check_same(request_rec *r, const http_head *head)
 static void try(apr_pool_t *p, const char *text, size_t len)
 {
     request_rec *r = test_request(p);
-    char type[SCRIPT_TYPE_ROOM];
+    char room[SCRIPT_HEAD_ROOM];
     http_head head;
 
     r->method_number = M_POST; /* no "not modified", which would look at files */
     r->server->log.level = APLOG_EMERG;
     r->status = HTTP_OK;
-    if (!script_head_parse(&head, text, len, r->request_time, type))
+    if (!script_head_parse(&head, text, len, r->request_time, room))
         return;
     check(ap_scan_script_header_err_strs(r, NULL, NULL, NULL, text, NULL) == OK);
     check_same(r, &head);

@@ -11,11 +11,11 @@
 
 #define NOW apr_time_from_sec(1795000000) /* in November 2026 */
 
-static char type[SCRIPT_TYPE_ROOM];
+static char room[SCRIPT_HEAD_ROOM];
 
 static int parse(http_head *head, const char *text)
 {
-    return script_head_parse(head, text, strlen(text), NOW, type);
+    return script_head_parse(head, text, strlen(text), NOW, room);
 }
 
 static void ends(void **state)
@@ -50,10 +50,27 @@ static void order(void **state)
     assert_memory_equal(head.field[6].value, "text/html;Q=A", head.field[6].value_len);
 }
 
+static void one_name_is_one_field(void **state)
+{
+    static char text[2 * SCRIPT_HEAD_ROOM];
+    http_head head;
+
+    assert_true(parse(&head, "Link: a\r\nX: b\r\nlink:\r\nLINK: c\r\n\r\n"));
+    assert_int_equal(head.n_fields, 2);
+    assert_memory_equal(head.field[0].name, "Link", 4);
+    assert_int_equal(head.field[0].value_len, strlen("a, , c"));
+    assert_memory_equal(head.field[0].value, "a, , c", head.field[0].value_len);
+    assert_memory_equal(head.field[1].name, "X", 1);
+    snprintf(text, sizeof text, "A: b\r\nA: %0*d\r\n\r\n", SCRIPT_HEAD_ROOM - 3, 0);
+    assert_true(parse(&head, text));
+    assert_int_equal(head.field[0].value_len, SCRIPT_HEAD_ROOM);
+    snprintf(text, sizeof text, "A: b\r\nA: %0*d\r\n\r\n", SCRIPT_HEAD_ROOM - 2, 0);
+    assert_false(parse(&head, text));
+}
+
 static void left_to_a_request(void **state)
 {
     static const char *const heads[] = {"\r\n",
-                                        "A: b\r\na: c\r\n\r\n",
                                         "ETag: a\r\netag: b\r\n\r\n",
                                         "Content-Type: a/b\r\nContent-Type: c/d\r\n\r\n",
                                         "Content-Type:\r\n\r\n",
@@ -81,6 +98,7 @@ static void left_to_a_request(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(ends), cmocka_unit_test(order),
+                                       cmocka_unit_test(one_name_is_one_field),
                                        cmocka_unit_test(left_to_a_request)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
