@@ -131,7 +131,8 @@ static const char *below_make_prefix(const request_rec *r, const char *name)
     return !r->next && cache_below_path_is_plain(r) && !policy_query_counts(r) &&
                    below_kind(r->unparsed_uri, strlen(r->uri), strlen(r->unparsed_uri)) &&
                    below_prefix_key(key, r->uri, name, name + len) &&
-                   !below_table_shows(r->subprocess_env, name, len) &&
+                   (request_offer_of(r)->plan->sends_env ||
+                    !below_table_shows(r->subprocess_env, name, len)) &&
                    !below_table_shows(r->notes, name, len) && cache_name_is_told_prefix(r)
                ? apr_pstrdup(r->pool, key)
                : NULL;

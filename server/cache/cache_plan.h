@@ -42,6 +42,8 @@ typedef struct cache_plan_offer {
     /** of @a r's path: as many bytes, up to a slash, are a prefix; all paths below it go the same way, each with the query that it has, if the
      * functions of brg_cache_name_declare() say the same of both. 0: only @a r's does, or what is below a folder */
     size_t below;
+    /** with below: the environment of @a r is what its backend gets, and the plan sees to what tells of the path in it */
+    int sends_env;
 } cache_plan_offer;
 
 /** 0: nothing is kept, and so no plans are. */

@@ -347,18 +347,18 @@ static int view_query(const http_head *h, char *query, const char **args)
     return 0;
 }
 
-/* Of a plan's request, whose target is that of a backend, query and all. -1: it is too long */
+/* Of a plan's request, whose target is that of a backend, query and all; of a script a file, without a query. -1: it is too long */
 static int view_filename(const cache_entry *e, const http_head *h,
                          const cache_observed_answer *sent, const char *args, char *filename,
                          const char **to)
 {
     const int of_prefix = e->absent && cache_names_of_prefix(e->absent);
     const char *kept = e->log->filename;
-    const size_t args_len = args ? strlen(args) : 0;
+    const int of_script = sent->variables.get != NULL;
+    const size_t args_len = args && !of_script ? strlen(args) : 0;
     size_t len;
 
-    if (!e->plan || !kept || sent->variables.get || /* the last: a file, without a query */
-        (!e->any_query && !of_prefix))
+    if (!e->plan || !kept || (!of_prefix && (of_script || !e->any_query)))
         return 0;
     len = of_prefix ? cache_absent_text(filename, VIEW_FILENAME_ROOM, e, kept, h) - 1
                     : strcspn(kept, "?");
@@ -366,11 +366,12 @@ static int view_filename(const cache_entry *e, const http_head *h,
         return -1;
     if (!of_prefix)
         memcpy(filename, kept, len);
-    filename[len] = '?';
-    if (args_len)
-        memcpy(filename + len + 1, args, args_len);
-    filename[len + (args ? args_len + 1 : 0)] = '\0';
     *to = filename;
+    filename[len] = '\0';
+    if (!args || of_script)
+        return 0;
+    filename[len] = '?';
+    memcpy(filename + len + 1, args, args_len + 1);
     return 0;
 }
 

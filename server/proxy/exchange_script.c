@@ -8,6 +8,7 @@
 #include "util_script.h"
 #include "apr_strings.h"
 #include <string.h>
+#include <strings.h>
 
 APLOG_USE_MODULE(proxy_fcgi);
 
@@ -50,6 +51,22 @@ static void script_path_info(request_rec *r, const proxy_target *t)
     script_decode(r, "SCRIPT_FILENAME");
 }
 
+int exchange_variables_named(const apr_table_entry_t *e, int n)
+{
+    int named = 0;
+
+    for (const apr_table_entry_t *end = e + n; e < end; e++)
+        named += !strncasecmp(e->key, "HTTP_", 5) || !strncasecmp(e->key, "CONTENT_", 8);
+    return named;
+}
+
+static void script_count_named(proxy_exchange *x)
+{
+    const apr_array_header_t *all = apr_table_elts(x->r->subprocess_env);
+
+    x->plan.named = (uint16_t)exchange_variables_named((const void *)all->elts, all->nelts);
+}
+
 int exchange_variables(proxy_exchange *x)
 {
     request_rec *r = x->r;
@@ -57,6 +74,8 @@ int exchange_variables(proxy_exchange *x)
 
     if (!x->codec->any_length && x->body.exists && !apr_table_get(r->headers_in, "Content-Length"))
         return HTTP_LENGTH_REQUIRED; /* as Apache's modules */
+    if (x->plan.may)
+        script_count_named(x);
     status = proxy_script_environment(r, x->target);
 
     if (status != OK)

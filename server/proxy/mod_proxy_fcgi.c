@@ -151,6 +151,16 @@ static int fcgi_is_of_request(const char *name)
     return !strcasecmp(name, "PATH");
 }
 
+int proxy_fcgi_sets(const request_rec *r, const char *name)
+{
+    const fcgi_dir *d = fcgi_dir_of(r);
+
+    for (int i = 0; d && i < d->variables->nelts; i++)
+        if (!strcasecmp(APR_ARRAY_IDX(d->variables, i, fcgi_variable).name, name))
+            return 1;
+    return 0;
+}
+
 int proxy_fcgi_variables_are_fixed(const request_rec *r)
 {
     const fcgi_dir *d = fcgi_dir_of(r);

@@ -226,7 +226,7 @@ static void ahead_set_script(proxy_ahead *a)
     const proxy_plan_script *s = a->plan->script;
 
     a->target = s->target;
-    a->target.url = (const char *)s + s->text_at + s->url_at;
+    a->target.url = a->url ? a->url : (const char *)s + s->text_at + s->url_at;
     a->x.origin = s->origin;
     a->x.codec = proxy_codec_of(s->target.scheme);
 }
@@ -357,9 +357,14 @@ static h1_ahead_step ahead_go_on(brg_conn *bc)
 /* Behind the plan's target: what is each request's own. */
 static int ahead_sent_rest(const proxy_plan *plan, const char *rest, const request_rec *r)
 {
+    const char *own = r->unparsed_uri + plan->below;
+
+    if (plan->below && strlen(r->unparsed_uri) <= plan->below)
+        return 0;
+    if (plan->below && plan->script) /* the query is a variable */
+        return strlen(rest) == strcspn(own, "?") && !strncmp(rest, own, strlen(rest));
     if (plan->below)
-        return strlen(r->unparsed_uri) > plan->below &&
-               !strcmp(rest, r->unparsed_uri + plan->below);
+        return !strcmp(rest, own);
     return !*rest || (plan->any_query && *rest == '?');
 }
 

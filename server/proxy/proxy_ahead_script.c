@@ -27,6 +27,7 @@ typedef struct script_text {
     const proxy_plan_script *script;
     const script_format *format;
     const http_head *head;
+    char *spare; /* room for a value */
 } script_text;
 
 static const char *script_texts(const proxy_plan_script *s)
@@ -139,6 +140,29 @@ const char *ahead_sni(conn_rec *client)
 #endif
 }
 
+/* What stands in the target behind the prefix of the plan, without the query. */
+static brg_text script_rest(const proxy_ahead *a, const http_head *head)
+{
+    const char *rest = head->uri + a->plan->below, *end = head->uri + head->uri_len,
+               *query = memchr(rest, '?', (size_t)(end - rest));
+
+    BRG_ASSERT(a->plan->below && rest < end);
+    return (brg_text){rest, (size_t)((query ? query : end) - rest)};
+}
+
+static char *script_join(char *to, const char *text, brg_text rest)
+{
+    return mempcpy(stpcpy(to, text), rest.at, rest.len);
+}
+
+static void script_put_rest(script_text *t, const script_part *part)
+{
+    const char *name = script_texts(t->script) + part->at;
+    const char *end = script_join(t->spare, name + part->len + 1, script_rest(t->a, t->head));
+
+    script_put(t, name, part->len, t->spare, (size_t)(end - t->spare));
+}
+
 static void script_put_part(script_text *t, const script_part *part)
 {
     const brg_conn *bc = h1_ahead_client(t->a->bc);
@@ -168,6 +192,9 @@ static void script_put_part(script_text *t, const script_part *part)
         return;
     case SCRIPT_TARGET:
         script_put(t, name, part->len, head->uri, head->uri_len);
+        return;
+    case SCRIPT_REST:
+        script_put_rest(t, part);
         return;
     case SCRIPT_PATH:
         query = memchr(head->uri, '?', head->uri_len);
@@ -202,7 +229,7 @@ static int script_put_all(script_text *t)
 static size_t script_room(const proxy_plan *plan, const http_head *head)
 {
     const script_format *format = script_format_of(plan->script);
-    size_t n = format->before + format->behind + plan->script->bytes + 4u * head->uri_len +
+    size_t n = format->before + format->behind + plan->script->bytes + 8u * head->uri_len +
                (size_t)plan->script->n * (CACHE_PLANNED_VARIABLE + SCRIPT_PAIR_MORE);
 
     if (plan->script->has_sni)
@@ -220,10 +247,22 @@ static int script_is_plain(const http_head *head)
     return (head->known[HTTP_F_IF_NONE_MATCH] & head->known[HTTP_F_IF_MODIFIED_SINCE]) == -1;
 }
 
+/* For messages: below a prefix each request has its own. */
+static void script_set_url(proxy_ahead *a, const http_head *head, char *to)
+{
+    const proxy_plan_script *s = a->plan->script;
+
+    if (!a->plan->below)
+        return;
+    a->url = to;
+    *script_join(to, script_texts(s) + s->url_at, script_rest(a, head)) = '\0';
+}
+
 int ahead_write_script(proxy_ahead *a, const http_head *head)
 {
     const proxy_plan_script *s = a->plan->script;
-    const size_t room = script_room(a->plan, head);
+    const size_t room = script_room(a->plan, head),
+                 url_most = a->plan->below ? s->bytes + head->uri_len + 1 : 0;
     const char *sni = ahead_sni(h1_ahead_client(a->bc)->c);
     script_text t = {.a = a, .script = s, .format = script_format_of(s), .head = head};
     unsigned char *to;
@@ -231,11 +270,14 @@ int ahead_write_script(proxy_ahead *a, const http_head *head)
 
     if ((sni != NULL) != s->has_sni || (sni && strlen(sni) >= SCRIPT_SNI_MOST))
         return 0;
-    if (room > SCRIPT_ASKED_MOST || !script_is_plain(head) || !(a->asked = malloc(room)))
+    if (room > SCRIPT_ASKED_MOST || !script_is_plain(head) ||
+        !(a->asked = malloc(room + 2 * url_most)))
         return 0;
     BRG_ASSERT(s->origin && s->n > 0);
     to = (unsigned char *)a->asked;
     t.p = to + t.format->before;
+    t.spare = a->asked + room + url_most;
+    script_set_url(a, head, a->asked + room);
     if (!script_put_all(&t))
         return 0;
     a->asked_len = (uint32_t)t.format->frame(to, (apr_size_t)(t.p - to) - t.format->before,

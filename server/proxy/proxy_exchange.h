@@ -216,6 +216,8 @@ typedef struct exchange_plan {
     int coding_files;                /**< so many of coding, the last ones, are of Apache's files */
     uint8_t may;                     /**< proxy_plan_look() */
     uint8_t is_edited;               /**< the same: mod_headers changes fields of the answer */
+    uint16_t
+        named; /**< with may: so many variables had names of fields before the client's became some */
 } exchange_plan;
 
 struct proxy_exchange {

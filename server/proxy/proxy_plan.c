@@ -208,7 +208,7 @@ static size_t plan_url_len(const proxy_target *t, size_t rest)
 static size_t plan_prefix(const proxy_exchange *x)
 {
     const request_rec *r = x->r;
-    const size_t below = x->codec->script ? 0 : proxy_place_prefix(r, plan_path(x->target));
+    const size_t below = r->prev ? 0 : proxy_place_prefix(r, plan_path(x->target));
     size_t url_len;
 
     if (!below || proxy_conf_of(r->server)->remotes->nelts ||
@@ -219,7 +219,10 @@ static size_t plan_prefix(const proxy_exchange *x)
     if (x->target->balancer)
         return below;
     url_len = plan_url_len(x->target, strlen(r->uri + below));
-    return url_len && plan_worker_is_alone(x, url_len) ? below : 0;
+    return url_len && plan_worker_is_alone(x, url_len) &&
+                   (!x->codec->script || proxy_plan_script_is_apart(x, below))
+               ? below
+               : 0;
 }
 
 /* ---- making one ---- */
@@ -397,7 +400,7 @@ static cache_plan *plan_make(request_rec *first, void *baton)
     proxy_reversal reversal = proxy_reversal_of(r);
     const int script_head = x->codec->script && !x->codec->http_head;
     proxy_plan_script *script =
-        x->codec->script ? proxy_plan_script_of(x, any_query, path_of_all) : NULL;
+        x->codec->script ? proxy_plan_script_of(x, any_query, path_of_all, below) : NULL;
     size_t bytes, changes_at, edits_at, coding_at, script_at;
     proxy_plan *p;
 
@@ -470,7 +473,8 @@ void proxy_plan_offer(proxy_exchange *x)
         request_set_unplanned(r, "a rule of Header goes by the answer, the time or an access file");
         return;
     }
-    x->plan.offer = (cache_plan_offer){.make = plan_make, .baton = x, .below = plan_prefix(x)};
+    x->plan.offer = (cache_plan_offer){
+        .make = plan_make, .baton = x, .below = plan_prefix(x), .sends_env = x->codec->script};
     if (x->codec->script && !proxy_plan_script_any_query(x)) {
         x->plan.offer.query_led = proxy_plan_script_query_led(x);
         if (!x->plan.offer.query_led)

@@ -31,6 +31,7 @@ typedef enum script_part_kind {
     SCRIPT_QUERY,  /**< without its "?", "" if there is none */
     SCRIPT_TARGET, /**< as it was sent */
     SCRIPT_PATH, /**< of it, where all paths below a folder have the plan (cache_plan_is_for_all()) */
+    SCRIPT_REST, /**< text behind the variable's name, and the path below a prefix (proxy_plan.below) */
     SCRIPT_SNI,   /**< the name that its client asked for as TLS began */
     SCRIPT_STREAM /**< what tells streams of HTTP/2 apart */
 } script_part_kind;
@@ -48,7 +49,7 @@ typedef struct proxy_plan_script {
     uint32_t text_at; /**< where text begins */
     /** In text: variables before the fields with names as fields have them. Each ends with a NUL, the last is "". */
     uint32_t names_at;
-    uint32_t url_at;     /**< in text: for messages */
+    uint32_t url_at;     /**< in text: for messages; below a prefix, that of the prefix */
     uint16_t n;          /**< parts */
     uint8_t some_before; /**< there are variables before the fields */
     uint8_t credentials; /**< CGIPassAuth */
@@ -112,6 +113,7 @@ typedef struct proxy_ahead {
     char *asked;      /**< the request, if there was no connection for it; malloc(); NULL */
     uint32_t asked_len;
     uint8_t asked_at; /**< bytes of it in front, which are not sent */
+    char *url;        /**< of a script below a prefix: for messages, in asked; NULL: the plan's */
     /* Of the answer, by its sink: */
     /** of HTTP/1, NULL once it is passed; where the loop gathers its output, or kept */
     const char *head;
@@ -191,8 +193,12 @@ void proxy_coding_copy(proxy_plan *p, const apr_array_header_t *steps, int files
 int proxy_plan_script_is_plain(const proxy_exchange *x);
 
 /** The plan of variables that @a x was sent with, in its pool. @param path  of the client's target, where each request has its own; or
- * NULL @return NULL: they tell of more than a plan knows. */
-proxy_plan_script *proxy_plan_script_of(proxy_exchange *x, int any_query, const char *path);
+ * NULL @param below  so much of it is a prefix that all have; 0 @return NULL: they tell of more than a plan knows. */
+proxy_plan_script *proxy_plan_script_of(proxy_exchange *x, int any_query, const char *path,
+                                        size_t below);
+
+/** 1: neither the first @a below bytes of the path nor what they became in the URL show the rest. */
+int proxy_plan_script_is_apart(const proxy_exchange *x, size_t below);
 
 /** 1: whatever the query, the same variables but for those that tell it. */
 int proxy_plan_script_any_query(const proxy_exchange *x);

@@ -29,6 +29,7 @@ typedef struct script_draft {
     int any_query;
     const char
         *path; /* that of the target, where each request has its own; NULL: it is the plan's */
+    const char *rest; /* of path, behind the prefix that all have; NULL: there is none */
 } script_draft;
 
 /* ---- who may have one ---- */
@@ -223,10 +224,34 @@ static int own_is_beyond(const char *name)
     return !own_is_sni(name) && !strncasecmp(own_name(name), "SSL_", 4);
 }
 
+/* Made of the path by the server itself. */
+static int own_is_of_path(const char *name)
+{
+    return !strcmp(name, "SCRIPT_NAME") || !strcmp(name, "SCRIPT_FILENAME") ||
+           !strcmp(name, "PATH_INFO");
+}
+
 /* It tells of a path that another request has not. */
 static int own_shows_path(const script_draft *d, const char *value)
 {
     return d->path && strstr(value, d->path) != NULL;
+}
+
+/* The texts that it is made of show nothing of the rest (proxy_plan_script_is_apart()): so a value that ends with it has it from the path.
+ * @param by_server  it was set by the server, not by a module */
+static int draft_rest(script_draft *d, const apr_table_entry_t *e, int by_server)
+{
+    const size_t name = strlen(e->key), all = strlen(e->val), rest = strlen(d->rest);
+    const uint32_t at = d->len;
+
+    BRG_ASSERT(d->path && rest);
+    if (!by_server || proxy_fcgi_sets(d->x->r, e->key) || all < rest ||
+        strcmp(e->val + all - rest, d->rest) != 0)
+        return !strstr(e->val, d->rest) && draft_variable(d, e);
+    draft_text(d, e->key, name + 1);
+    draft_text(d, e->val, all - rest);
+    draft_text(d, "", 1);
+    return draft_part(d, SCRIPT_REST, at, name);
 }
 
 /* @return 0: it is not what it is known to be made of */
@@ -251,12 +276,13 @@ static int draft_own(script_draft *d, const apr_table_entry_t *e)
            draft_part(d, kind, draft_text(d, e->key, strlen(e->key) + 1), strlen(e->key));
 }
 
-static int draft_variables(script_draft *d, const apr_table_entry_t *e, int n)
+static int draft_variables(script_draft *d, const apr_table_entry_t *e, int n, int by_server)
 {
     for (int i = 0; i < n; i++)
         if (own_is_beyond(e[i].key) ||
             (d->format->is_own && d->format->is_own(e[i].key, strlen(e[i].key))) ||
-            !draft_own(d, &e[i]))
+            !(d->rest && own_is_of_path(e[i].key) ? draft_rest(d, &e[i], by_server)
+                                                  : draft_own(d, &e[i])))
             return 0;
     return 1;
 }
@@ -363,40 +389,62 @@ int proxy_plan_script_query_led(const proxy_exchange *x)
            !strcmp(r->args, own_query(x)) && r->prev->args == r->prev->parsed_uri.query;
 }
 
+/* The query is a part of its URL. */
+static int script_url_has_query(const request_rec *r)
+{
+    return apr_table_get(r->notes, "proxy-nocanon") || apr_table_get(r->notes, "proxy-noencode");
+}
+
 int proxy_plan_script_any_query(const proxy_exchange *x)
 {
     const request_rec *r = x->r;
 
-    if (r->prev || x->origin != x->target->origin)
+    if (r->prev || (x->origin != x->target->origin && script_url_has_query(r)))
         return 0;
     /* rules may have taken it away, or put another in its place */
     return *own_query(x) ? r->args && !strcmp(r->args, own_query(x))
                          : !r->args && !apr_table_get(r->subprocess_env, "SCRIPT_URL");
 }
 
-proxy_plan_script *proxy_plan_script_of(proxy_exchange *x, int any_query, const char *path)
+int proxy_plan_script_is_apart(const proxy_exchange *x, size_t below)
+{
+    const char *path = x->r->uri, *url = x->target->url, *rest = path + below;
+    const size_t url_len = strcspn(url, "?") - strlen(rest), rest_len = strlen(rest);
+
+    BRG_ASSERT(rest_len && strcspn(url, "?") >= rest_len);
+    return !memmem(path, below, rest, rest_len) && !memmem(url, url_len, rest, rest_len);
+}
+
+proxy_plan_script *proxy_plan_script_of(proxy_exchange *x, int any_query, const char *path,
+                                        size_t below)
 {
     const apr_array_header_t *all = apr_table_elts(x->variables);
     const apr_table_entry_t *first = (const void *)all->elts, *server = server_first(all);
     const int fields = server ? fields_before(x->r, first, server) : -1;
     const int before = server ? (int)(server - first) - fields : 0;
-    script_draft d = {
-        .x = x, .format = x->codec->format, .room = 4096, .any_query = any_query, .path = path};
+    script_draft d = {.x = x,
+                      .format = x->codec->format,
+                      .room = 4096,
+                      .any_query = any_query,
+                      .path = path,
+                      .rest = below ? path + below : NULL};
+    const size_t url_len = strcspn(x->target->url, "?") - (below ? strlen(d.rest) : 0);
     uint32_t names_at, url_at;
     proxy_plan_script *s;
 
     BRG_ASSERT(x->r && x->origin && !x->target->balancer);
-    if (fields < 0)
+    if (fields < 0 || exchange_variables_named(first, before) !=
+                          x->plan.named) /* a field is in the place of one */
         return NULL;
     BRG_ASSERT(before >= 0);
     d.text = apr_palloc(x->pool, d.room);
-    if (!draft_first(&d) || !draft_variables(&d, first, before) ||
+    if (!draft_first(&d) || !draft_variables(&d, first, before, 0) ||
         !draft_part(&d, SCRIPT_FIELDS, 0, 0) ||
-        !draft_variables(&d, server, all->nelts - (int)(server - first)))
+        !draft_variables(&d, server, all->nelts - (int)(server - first), 1))
         return NULL;
     names_at = fields_names(&d, first, before);
-    url_at = draft_text(&d, x->target->url, strcspn(x->target->url, "?") + 1);
-    d.text[d.len - 1] = '\0';
+    url_at = draft_text(&d, x->target->url, url_len);
+    draft_text(&d, "", 1);
     s = script_make(&d);
     s->names_at = names_at;
     s->url_at = url_at;

@@ -178,6 +178,7 @@ def compare(peers, targets, answers, count, seed, order=None):
         peer.server.stop()
     lines = [lines_of(peer.server) for peer in peers]
     order = order or (list if isinstance(peers[0], PeerOfHTTP1) else sorted)
-    assert order(lines[0]) == order(lines[1])
+    differing = [pair for pair in zip(*map(order, lines), strict=True) if pair[0] != pair[1]]
+    assert not differing, differing[:2]
     assert all(LEFT not in line.lower() for line in lines[0])
     return asked, ways

@@ -77,7 +77,7 @@ static int fill(site *t)
     cache_plan_offer *offer = apr_palloc(test_pool, sizeof *offer);
     const uint64_t hash = cache_hash(&at, "h", 1, "/p", 2);
 
-    *offer = (cache_plan_offer){make, t, 0, 0};
+    *offer = (cache_plan_offer){.make = make, .baton = t};
     request_offer_begin(t->request)->plan = offer;
     assert_true(cache_plan_is_offered(t->request));
     t->e = cache_add(&t->cache, &at, "h", 1, "/p", 2, hash, CACHE_ANSWERS);
@@ -178,7 +178,7 @@ static void files_have_to_be_watched(void **state)
 {
     static const cache_place at;
     site *t = *state;
-    cache_plan_offer offer = {make, t, 0, 0};
+    cache_plan_offer offer = {.make = make, .baton = t};
     policy_reason reason = {.module = NULL};
 
     request_offer_begin(t->request)->plan = &offer;
