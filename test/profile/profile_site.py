@@ -80,6 +80,13 @@ Listen 127.0.0.1:{plugin}
         SetHandler "proxy:unix:{site}/plugin.sock|fcgi://localhost/"
     </Files>
 </VirtualHost>
+Listen 127.0.0.1:{gzip}
+<VirtualHost 127.0.0.1:{gzip}>
+    AddOutputFilterByType DEFLATE text/html
+    <Files page.script>
+        SetHandler "proxy:unix:{site}/script.sock|fcgi://localhost/"
+    </Files>
+</VirtualHost>
 <Files page.script>
     SetHandler "proxy:unix:{site}/script.sock|fcgi://localhost/"
 </Files>
@@ -171,6 +178,7 @@ SHAPES = {
     "http2-proxied": ("stored", "http2-proxied", "/p/page", "", "1 KB that another server answers, over HTTP/2"),
     "http2-proxied-full": ("full", "http2-proxied", "/p/page", "", "the same, by all phases, an exchange and filters"),
     "fastcgi": ("stored", "plain", "/page.script", "", "1 KB of a FastCGI backend, over a connection of its own"),
+    "fastcgi-gzip": ("stored", "gzip", "/page.script", "Accept-Encoding: gzip\r\n", "the same, compressed on its way"),
     "worker": ("full", "plain", "/page.asis", "", "a page that a worker sends"),
     "squid": ("stored", "squid", "/10k.bin", "", "10 KB from memory, the log of Squid"),
     "prefork": ("prefork", "plain", "/10k.bin", "", "10 KB, the full way in a process with one thread"),
@@ -322,7 +330,7 @@ class Server:
         self.root = f"{site.root}/{configuration}-{Server.made}"
         os.mkdir(self.root)
         os.chmod(self.root, 0o777)
-        self.ports = {name: free_port() for name in ("plain", "log", "squid", "hit", "kept", "plugin", "tls", "http2", "http3", "proxied", "http2-proxied")}
+        self.ports = {name: free_port() for name in ("plain", "log", "squid", "hit", "kept", "plugin", "gzip", "tls", "http2", "http3", "proxied", "http2-proxied")}
         secure = (TLS if has_tls(program) else "") + (HTTP3 if has_http3(program) else "")
         text = BASE + HTTP2 + PROXIED + (STORED + secure if configuration == "stored" else FULL)
         text = (PREFORK if configuration == "prefork" else "") + (USER if os.getuid() == 0 else "") + text

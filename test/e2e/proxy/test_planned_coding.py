@@ -30,7 +30,7 @@ SITES = {
     "by type": "AddOutputFilterByType DEFLATE text/html application/json\nAddOutputFilterByType DEFLATE text/css\n",
     "always": "SetOutputFilter DEFLATE\n",
     "of two": "AddOutputFilterByType BROTLI_COMPRESS;DEFLATE text/html\nHeader set X-New 1\n",
-    "by browser": "AddType text/css .css\nAddOutputFilterByType DEFLATE text/html text/css\nSetEnvIf User-Agent old no-gzip\nSetEnvIf User-Agent odd gzip-only-text/html\n",
+    "by browser": "AddType text/css .css\nAddOutputFilterByType DEFLATE text/html text/css\nSetEnvIf User-Agent old no-gzip\nSetEnvIf User-Agent odd gzip-only-text/html\nSetEnvIf User-Agent forced force-gzip\n",
     "for users": "AddOutputFilterByType DEFLATE text/html text/css\nDeflatePrivate On\nProxyStatusField On\n",
     "by a file": "AddOutputFilterByType DEFLATE text/html application/json\nAddOutputFilterByType DEFLATE text/css\n",
     "by a file, by browser": "AddType text/css .css\nAddOutputFilterByType DEFLATE text/html text/css\nSetEnvIf User-Agent old no-gzip\nSetEnvIf User-Agent odd gzip-only-text/html\n"
