@@ -310,8 +310,11 @@ static void brg_coded_not_modified(request_rec *r)
 
 /* ---- hooks ---- */
 
+/* The answer of a backend is compressed as it comes, and between pieces others have their turn. */
 static int decide_takes_long(const request_rec *r, const compress_coder *coder)
 {
+    if (r->handler && !strncmp(r->handler, "proxy", 5))
+        return 0;
     return r->finfo.filetype != APR_REG || r->finfo.size > (apr_off_t)coder->loop_most;
 }
 

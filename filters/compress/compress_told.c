@@ -40,14 +40,15 @@ static int told_has_type(const char *types, const char *type)
     return 0;
 }
 
-/* By its name the target may have a type already: then a worker runs the request for some clients. */
+/* Named by SetOutputFilter it runs whatever the type. @return 0: it goes by more than types */
 static int told_is_by_type(const ap_filter_t *f, brg_coding_step *step,
                            const ap_filter_rec_t **frec)
 {
-    const request_rec *r = f->r;
-
-    step->types = f->frec->providers && told_types ? told_types(f, r->pool, frec) : NULL;
-    return step->types && !(r->content_type && told_has_type(step->types, r->content_type));
+    *frec = f->frec;
+    if (!f->frec->providers)
+        return 1;
+    step->types = told_types ? told_types(f, f->r->pool, frec) : NULL;
+    return step->types != NULL;
 }
 
 /* What is made of a body that is no file. Notes are left to the filter. */
@@ -107,7 +108,7 @@ static int told_type_is_plain(const char *type)
 static int told_is_meant(const brg_coding_step *s, const brg_coding_asked *a)
 {
     return s->coding != BRG_CODING_NONE && (!s->only_html || !strncmp(a->type, "text/html", 9)) &&
-           a->status == HTTP_OK && told_has_type(s->types, a->type);
+           (!s->types || (a->status == HTTP_OK && told_has_type(s->types, a->type)));
 }
 
 /* The client prefers one of the codings of @a step, the first of which is this filter's. */
@@ -133,7 +134,7 @@ static brg_coding_fate told_fate(const brg_coding_step *step, int n, const brg_c
     if (!step->with_user && (step->has_user || a->authorization))
         return BRG_CODING_LEAVES;
     if (a->least < (apr_off_t)step->least)
-        return BRG_CODING_UNKNOWN;
+        return a->is_all ? BRG_CODING_LEAVES : BRG_CODING_UNKNOWN;
     if (!step->forced && !told_accepts(step, n, a))
         return BRG_CODING_NAMES;
     return step->is_told ? BRG_CODING_COMPRESSES : BRG_CODING_UNKNOWN;

@@ -92,7 +92,7 @@ typedef enum brg_coding_passes {
 typedef struct brg_coding_step {
     enum brg_coding coding;  /**< BRG_CODING_NONE: it leaves all responses to such requests alone */
     apr_size_t least;        /**< shorter bodies are left alone */
-    const char *types;       /**< brg_filter_types(): those of status 200 */
+    const char *types;       /**< brg_filter_types(): those of status 200; NULL: whatever they are */
     unsigned char only_html; /**< text/html alone */
     unsigned char forced;    /**< whatever the client takes */
     unsigned char with_user; /**< responses that depend on credentials, too */
@@ -114,6 +114,7 @@ typedef struct brg_coding_asked {
     const char *coding;         /**< Content-Encoding */
     const char *control, *vary; /**< Cache-Control, Vary: the first of each */
     apr_off_t least;            /**< the body has so many bytes at least */
+    int is_all;                 /**< it has no more, and the filters will see all of it at once */
     int knows_request;          /**< those that follow are set */
     const char *accept;         /**< Accept-Encoding */
     const char *authorization;

@@ -181,7 +181,7 @@ static int coding_is_there(const char *value)
     return *value != '\0';
 }
 
-int coding_has_type(const char *types, const char *type)
+static int coding_has_type(const char *types, const char *type)
 {
     const size_t len = strcspn(type, "; \t");
 
@@ -211,14 +211,13 @@ brg_coding_fate coding_file_fate(const brg_coding_step *step, const brg_coding_a
 {
     const char *type = asked->type;
 
-    BRG_ASSERT(step->types != NULL);
     if (!type)
         return BRG_CODING_UNKNOWN;
     for (const char *at = type; *at && *at != ';'; at++)
         if (apr_isupper(*at))
             return BRG_CODING_UNKNOWN;
-    if (step->coding == BRG_CODING_NONE || asked->status != HTTP_OK ||
-        !coding_has_type(step->types, type) ||
+    if (step->coding == BRG_CODING_NONE ||
+        (step->types && (asked->status != HTTP_OK || !coding_has_type(step->types, type))) ||
         (step->only_html && strncmp(type, "text/html", 9) != 0))
         return BRG_CODING_LEAVES;
     if (asked->coding)

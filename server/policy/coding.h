@@ -32,9 +32,6 @@ int coding_accepted(const void *data, const char *value, apr_size_t len);
  */
 int coding_of_file(const request_rec *r, const ap_filter_rec_t *frec, brg_coding_step *step);
 
-/** 1: that of @a type, but for its parameters, is one of @a types (brg_filter_types()). Threads: any. */
-int coding_has_type(const char *types, const char *type);
-
 /** 1: @a f compresses the response, by the type that it has so far, if its client takes the coding. Threads: the request's. */
 int coding_is_likely(const ap_filter_t *f);
 

@@ -84,14 +84,20 @@ static int stock_takes_coding(const request_rec *r)
            apr_table_get(r->subprocess_env, "force-gzip");
 }
 
-/* A type that is not known yet: that of a backend's answer, which a loop compresses as it comes, with our own filters, too. */
+/* A loop compresses a backend's answer as it comes, with our own filters, too. */
+static int stock_takes_pieces(const request_rec *r)
+{
+    return r->handler && !strncmp(r->handler, "proxy", 5);
+}
+
 static int stock_compression_waits(request_rec *r)
 {
+    const int likely = !stock_takes_pieces(r) && stock_takes_coding(r);
+
     if (r->finfo.filetype == APR_REG && r->finfo.size <= STOCK_DEFLATE_BYTES)
         return 0;
     for (const ap_filter_t *f = r->output_filters; f; f = f->next)
-        if ((coding_is_likely(f) && stock_takes_coding(r)) ||
-            !ap_cstr_casecmp(f->frec->name, "inflate"))
+        if ((likely && coding_is_likely(f)) || !ap_cstr_casecmp(f->frec->name, "inflate"))
             return 1;
     return 0;
 }

@@ -40,16 +40,16 @@ static int coding_step_of(const ap_filter_t *f, brg_coding_step *step)
     return coding_by.step && coding_by.fate && coding_by.step(f, step);
 }
 
-/* As of ours (compress_told.c): by its name the target may have a type already. */
+/* As of ours (compress_told.c). */
 static int coding_step_of_file(const ap_filter_t *f, brg_coding_step *step)
 {
-    const request_rec *r = f->r;
-    const ap_filter_rec_t *frec;
+    const ap_filter_rec_t *frec = f->frec;
 
     *step = (brg_coding_step){.coding = BRG_CODING_NONE};
-    step->types = coding_by.types ? coding_by.types(f, r->pool, &frec) : NULL;
-    return step->types && !(r->content_type && coding_has_type(step->types, r->content_type)) &&
-           coding_of_file(r, frec, step);
+    if (frec->providers &&
+        (!coding_by.types || !(step->types = coding_by.types(f, f->r->pool, &frec))))
+        return 0;
+    return coding_of_file(f->r, frec, step);
 }
 
 /* Those of files stand behind ours: each of them decides for itself. */
@@ -84,7 +84,8 @@ static size_t coding_types_len(const char *types)
 {
     const char *end = types;
 
-    BRG_ASSERT(types);
+    if (!types)
+        return 0;
     while (*end)
         end += strlen(end) + 1;
     return (size_t)(end + 1 - types);
@@ -119,7 +120,7 @@ void proxy_coding_copy(proxy_plan *p, const apr_array_header_t *steps, int files
 
         step[i] = APR_ARRAY_IDX(steps, i, brg_coding_step);
         len = coding_types_len(step[i].types);
-        step[i].types = memcpy(to, step[i].types, len);
+        step[i].types = len ? memcpy(to, step[i].types, len) : NULL;
         to += len;
     }
 }
@@ -183,6 +184,15 @@ static apr_off_t coding_least(const proxy_ahead *a, const direct_head *d)
     return a->x.h1.end == H1_BODY_CHUNKED
                ? coding_first_chunk(upstream_in(cc) + head, upstream_in(cc) + here)
                : (apr_off_t)(here - head);
+}
+
+/* A script's length is told by the records that are here. */
+static int coding_is_all(const proxy_ahead *a, const direct_head *d)
+{
+    const apr_size_t here = upstream_in_size(a->x.cc), head = d->head->head_len;
+
+    return a->x.h1.end == H1_BODY_LENGTH &&
+           (a->plan->script_head || here >= head + d->head->content_length);
 }
 
 /* @param by  [out] the step that compresses */
@@ -319,7 +329,8 @@ static int coding_compress(proxy_ahead *a, direct_head *d, const brg_coding_step
 int direct_code(proxy_ahead *a, direct_head *d)
 {
     coding_value type, coding, control, vary;
-    brg_coding_asked asked = {.status = d->head->code, .least = coding_least(a, d)};
+    brg_coding_asked asked = {
+        .status = d->head->code, .least = coding_least(a, d), .is_all = coding_is_all(a, d)};
     const brg_coding_step *by;
     brg_coding_fate fate;
 

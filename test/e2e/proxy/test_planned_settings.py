@@ -63,7 +63,7 @@ SETTINGS = {  # 1: requests beside it may still have plans
     "<Location /p/>\nRequire ip 192.0.2.1\n</Location>": 0,
     "<Location /p/>\nRequire all denied\n</Location>": 0,
     "<If \"%{HTTP_USER_AGENT} == 'a'\">\nRequire all denied\n</If>": 0,
-    "<Location /p/>\nSetOutputFilter DEFLATE\n</Location>": 0,
+    "<Location /p/>\nSetOutputFilter DEFLATE\n</Location>": 1,
     "<Location /p/>\n<Limit GET>\nRequire all denied\n</Limit>\n</Location>": 0,
     "RewriteEngine On\nRewriteCond %{HTTP_USER_AGENT} a\nRewriteRule ^/p/ - [F]": 0,
     "Redirect /p/x /elsewhere": 0,
