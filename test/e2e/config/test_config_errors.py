@@ -197,6 +197,7 @@ DOUBTS = [
     ("<Location /p>\nAuthType Basic\nAuthName x\nRequire valid-user\n</Location>\n", "AuthType Basic without AuthUserFile"),
     ("Protocols http2\n", "Protocols: no module here speaks http2; write h3 for HTTP/3, h2"), ('Header set X "abc\n', 'Header: a quote does not end: set X "abc'),
     ("Redirect / /en/\n", "Redirect: a loop: /en/ begins with what / matches"), ("Redirect permanent /a /a/b\n", "Redirect: a loop"),
+    ("RedirectPermanent /a /a/b\n", "RedirectPermanent: a loop"), ("RedirectTemp / /en/\n", "RedirectTemp: a loop"),
     ("Redirect / http://localhost/\n", "Redirect: a loop"), ("RedirectMatch ^/(.*)$ /en/$1\n", "RedirectMatch: a loop"),
     ("<Directory /srv>\nOrder deny,allow\nDeny from all\nRequire all granted\n</Directory>\n", "Order beside Require (line"),
     ("ProxyPass /app/ http://127.0.0.1:3000/x\n", "/app/ ends with a slash and http://127.0.0.1:3000/x does not"),

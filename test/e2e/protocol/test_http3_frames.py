@@ -57,6 +57,8 @@ def test_requests_in_pieces(server):
     ("SETTINGS twice", on_control(frame(SETTINGS), frame(SETTINGS)), FRAME_UNEXPECTED),
     ("a setting twice", on_control(frame(SETTINGS, b"\x06\x01\x06\x01")), SETTINGS_ERROR),
     ("a setting of HTTP/2", on_control(frame(SETTINGS, b"\x03\x01")), SETTINGS_ERROR),
+    ("all settings that are taken, twice", on_control(frame(SETTINGS, b"".join(bytes((0x21 + n, 1)) for n in range(31)) + b"\1\1"), frame(SETTINGS)), FRAME_UNEXPECTED),
+    ("too many settings", on_control(frame(SETTINGS, b"".join(bytes((0x21 + n, 1)) for n in range(31)) + b"\1\1\6\1")), SETTINGS_ERROR),
     ("half a setting", on_control(frame(SETTINGS, b"\x06")), SETTINGS_ERROR),
     ("HEADERS on the control stream", on_control(frame(SETTINGS), frame(HEADERS)), FRAME_UNEXPECTED),
     ("CANCEL_PUSH", on_control(frame(SETTINGS), frame(CANCEL_PUSH, b"\0")), ID_ERROR),
