@@ -75,7 +75,8 @@ int h1_held_begin(brg_conn *bc)
     if (request_wait_reads(bc))
         conn_fill(bc);
     request_wait_look(bc);
-    if (request_wait_is_over(bc)) /* others are to be served before it goes on */
+    /* Others are to be served before it goes on. The end of input may be here already, and no event tells of it again. */
+    if (request_wait_is_over(bc) || bc->rd_hup || bc->read_eof)
         loop_ready(bc->loop, bc);
     return held_wait(bc);
 }
@@ -102,7 +103,8 @@ static int held_end(brg_conn *bc)
 int h1_held_go_on(brg_conn *bc)
 {
     BRG_ASSERT(bc->state == CONN_WAIT && loop_self() == bc->loop);
-    if (request_wait_reads(bc))
+    /* What stands before the end was sent before this turn's look at the file watches. */
+    if (request_wait_reads(bc) || bc->rd_hup)
         conn_fill(bc);
     if (held_client_left(bc) && !held_outlives(bc))
         return 0;

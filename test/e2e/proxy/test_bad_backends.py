@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Backends and clients on bad days: answers that are none, that are cut, or that do not come; clients that leave."""
+import os
 import re
+import signal
 import socket
 import struct
 import threading
@@ -9,6 +11,7 @@ import pytest
 
 from backend import Backend, answer, proxied as config
 from brigade import wait_until
+from http_client import Client
 from ports import connected_to
 
 pytestmark = pytest.mark.only("brigade")
@@ -207,6 +210,30 @@ def test_clients_that_leave(serve, backend):
     held.set()
     wait_until(lambda: backend.open == 0, "connections of clients that left are closed")
     assert server.get("/p/x").status == 200
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_clients_that_leave_with_their_request(serve, backend, last):
+    """The end of their input is there when the request is read. Who says that it is the last one may have ended its sending alone."""
+    held = threading.Event()
+    backend.scripts["/slow"] = lambda connection, request: held.wait(20) and answer(b"late")
+    server = serve(config(backend))
+    with Client("127.0.0.1", server.port, 20) as client:
+        assert client.get("/p/x").status == 200  # the loop waits for this connection's events
+        for process in server.children():
+            os.kill(process, signal.SIGSTOP)
+        client.send(f"GET /p/slow HTTP/1.1\r\nHost: x\r\n{'Connection: close' if last else 'X-A: b'}\r\n\r\n")
+        client.half_close()
+        for process in server.children():
+            os.kill(process, signal.SIGCONT)
+        wait_until(lambda: len(backend.requests) == 2, "the request is there")
+        if last:
+            held.set()
+            assert client.read_response().body == b"late"
+        else:
+            assert client.at_end()
+            held.set()
+    wait_until(lambda: backend.open == last, "its connection is closed")
 
 
 def test_clients_that_do_not_read(serve, backend):
