@@ -8,11 +8,12 @@
 #include "transport.h"
 #include "brigade/assert.h"
 
-/* The first request of a connection takes the full way: hooks of connections see it, and its answer may name other protocols. */
+/* The first request of a connection takes the full way: hooks of connections see it, and its answer may name other protocols. So does
+ * one whose client may have left already: h1_conn_held.c looks. */
 static int ahead_may_begin(const brg_conn *bc, const gather *g)
 {
-    return bc->requests && bc->c && !bc->master && !bc->read_eof && !bc->ahead && !bc->above &&
-           !g->iov_n && !bc->module_driven && !h1_limits_for(bc)->unsafe &&
+    return bc->requests && bc->c && !bc->master && !bc->read_eof && !bc->rd_hup && !bc->ahead &&
+           !bc->above && !g->iov_n && !bc->module_driven && !h1_limits_for(bc)->unsafe &&
            bc->close_after == CONN_KEEP;
 }
 
