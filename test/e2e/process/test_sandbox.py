@@ -206,6 +206,17 @@ def test_the_dump(serve):
     assert f"write {server.root}/logs" not in out and re.search(rf"DefaultRuntimeDir {server.root}/logs/?: modules cannot write files there, since logs are in it", out)
 
 
+@pytest.mark.skipif(not os.path.exists(f"{APACHE_MODULES}/mod_cgi.so"), reason="apache2 is not installed")
+@pytest.mark.parametrize("lines, is_said", [("ScriptAlias /cgi/ @ROOT@/cgi/", True), ("ScriptAliasMatch ^/cgi/(.*) @ROOT@/cgi/$1", True), ("AddHandler cgi-script .cgi", True),
+                                            ("<Location /c>\nSetHandler cgi-script\n</Location>", True), ("Alias /cgi/ @ROOT@/cgi/", False), ("AddHandler other .cgi", False),
+                                            ("ScriptAlias /cgi/ @ROOT@/cgi/\nSandboxAllow exec @ROOT@/cgi", False)])
+def test_the_dump_tells_of_programs(serve, lines, is_said):
+    server = serve.unstarted(f"Sandbox On\nBuiltinModule cgi_module Off\nBuiltinModule cgid_module Off\nLoadModule cgi_module @MODULES@/mod_cgi.so\n{lines}\n")
+    os.mkdir(server.path("cgi"))
+    out = server.run("-t", "-D", "DUMP_SANDBOX").stdout.decode()
+    assert ("CGI scripts are not started" in out) == is_said, out
+
+
 def test_the_dump_has_a_folder_for_files_of_modules(serve):
     server = serve.unstarted("Sandbox On\nDefaultRuntimeDir @ROOT@/run\nSandboxAllow write @ROOT@\n")
     os.mkdir(server.path("run"))

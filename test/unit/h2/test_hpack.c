@@ -184,7 +184,9 @@ static void malformed(void **state)
     assert_int_equal(decode_hex("80"), HPACK_MALFORMED); /* index 0 */
     assert_int_equal(decode_hex("be"), HPACK_MALFORMED); /* an entry that is not there */
     assert_int_equal(decode_hex("ffffffffffffffffff01"), HPACK_MALFORMED);
-    assert_int_equal(decode_hex("82 3f e1 1f"), HPACK_MALFORMED);    /* size update not in front */
+    assert_int_equal(decode_hex("82 3f e1 1f"), HPACK_MALFORMED); /* size update not in front */
+    assert_int_equal(decode_hex("00 01 61 01 62 3f e1 1f"), HPACK_MALFORMED);
+    assert_int_equal(decode_hex("40 01 61 01 62 3f e1 1f"), HPACK_MALFORMED);
     assert_int_equal(decode_hex("3f e1 1f 82"), HPACK_OK);           /* 4096 */
     assert_int_equal(decode_hex("3f e2 1f 82"), HPACK_MALFORMED);    /* 4097 */
     assert_int_equal(decode_hex("00 01 61 81 00"), HPACK_MALFORMED); /* padding of zeros */
