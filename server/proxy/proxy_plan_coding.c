@@ -247,14 +247,15 @@ static void coding_set(direct_head *d, http_field *f, const char *value, size_t 
     d->more += len;
 }
 
-/* A part of a body goes as it is. @return 0: the filters see to that */
-static int coding_name(direct_head *d)
+/* A part of a body goes as it is, and by a Vary that filters of files have changed ours would go. @return 0: the filters see to that */
+static int coding_name(const proxy_plan *p, direct_head *d)
 {
     static const char value[] = "Accept-Encoding";
     const size_t len = sizeof value - 1;
     http_field *f = coding_field(d, "Vary", 4);
 
-    if (coding_field(d, "Content-Range", 13))
+    if (coding_field(d, "Content-Range", 13) ||
+        (f && p->coding_files && p->coding_files < p->coding_n))
         return 0;
     if (!f) {
         coding_put_field(d, "Vary", value);
@@ -318,7 +319,7 @@ static apr_off_t coding_length(const proxy_ahead *a, const direct_head *d)
 static int coding_compress(proxy_ahead *a, direct_head *d, const brg_coding_step *step)
 {
     if ((!a->bc->master && !a->base.minor) || coding_field(d, "Content-Encoding", 16) ||
-        !coding_name(d) || !coding_tag(d, step))
+        !coding_name(a->plan, d) || !coding_tag(d, step))
         return 0;
     coding_put_field(d, "Content-Encoding", brg_coding_name(step->coding));
     coding_drop(d, "Content-Length", 14);
@@ -345,5 +346,5 @@ int direct_code(proxy_ahead *a, direct_head *d)
         fate = coding_ask_request(a, &asked, &by);
     if (fate == BRG_CODING_COMPRESSES)
         return coding_compress(a, d, by);
-    return fate == BRG_CODING_LEAVES || (fate == BRG_CODING_NAMES && coding_name(d));
+    return fate == BRG_CODING_LEAVES || (fate == BRG_CODING_NAMES && coding_name(a->plan, d));
 }
