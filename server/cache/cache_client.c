@@ -82,9 +82,9 @@ static apr_sockaddr_t *client_of(const brg_conn *bc, apr_sockaddr_t *room)
     if (bc->borrows) {
         const brg_conn *of = bc->master ? bc->master : bc;
 
-        client_set(room, of->client_len == 4 ? AF_INET : AF_INET6);
-        memcpy(room->ipaddr_ptr, of->client, (size_t)room->ipaddr_len);
-        return of->client_len ? room : NULL;
+        client_set(room, of->client.len == 4 ? AF_INET : AF_INET6);
+        memcpy(room->ipaddr_ptr, of->client.at, (size_t)room->ipaddr_len);
+        return of->client.len ? room : NULL;
     }
     if (getpeername(bc->fd, (struct sockaddr *)&room->sa, &len) ||
         (room->sa.sin.sin_family != AF_INET && room->sa.sin.sin_family != AF_INET6))

@@ -404,9 +404,10 @@ void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head,
     observe_fill(r, e, head, sent);
     policy_observe(r);
     observe_messages(r, e, head);
-    bc->consumed += head->head_len; /* as if it were taken already, which the caller does next */
+    bc->input.consumed +=
+        head->head_len; /* as if it were taken already, which the caller does next */
     ap_run_log_transaction(r);
-    bc->consumed -= head->head_len;
+    bc->input.consumed -= head->head_len;
     apr_pool_destroy(r->pool);
     cache_release(e);
 }

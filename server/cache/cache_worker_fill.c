@@ -42,8 +42,8 @@ response_cache *cache_of_worker(void)
 void cache_worker_fill_begin(brg_conn *bc)
 {
     BRG_ASSERT(!fill_here); /* a worker serves one request at a time */
-    BRG_ASSERT(!bc->kept.fill || bc->kept.fill->entry->fill);
-    fill_here = bc->kept.fill;
+    BRG_ASSERT(!bc->work.kept.fill || bc->work.kept.fill->entry->fill);
+    fill_here = bc->work.kept.fill;
 }
 
 void cache_worker_fill_end(void)
@@ -64,7 +64,7 @@ void cache_seen_on_worker(request_rec *r)
         return;
     host = apr_table_get(r->headers_in, "Host");
     at = cache_place_of(bc);
-    bc->kept.asked = cache_hash(&at, host, strlen(host), r->unparsed_uri, cache_target_len(r));
+    bc->work.kept.asked = cache_hash(&at, host, strlen(host), r->unparsed_uri, cache_target_len(r));
 }
 
 /* ---- on the loop, on the way to a worker ---- */
@@ -103,11 +103,11 @@ static void fill_begin(response_cache *c, cache_entry *e, brg_conn *bc, request_
         free(work);
         return;
     }
-    BRG_ASSERT(!bc->kept.fill && !e->fill && e->in_cache);
+    BRG_ASSERT(!bc->work.kept.fill && !e->fill && e->in_cache);
     work->entry = e;
     e->fill = 1;
     cache_hold(e);
-    bc->kept.fill = work;
+    bc->work.kept.fill = work;
 }
 
 void cache_to_worker(brg_conn *bc, request_rec *r)
@@ -174,24 +174,24 @@ static void adopt(response_cache *c, cache_entry *e, response_cache *from, cache
 
 static void count_asked(response_cache *c, brg_conn *bc)
 {
-    if (bc->kept.asked && c->buckets_n) {
+    if (bc->work.kept.asked && c->buckets_n) {
         admission_sample(&c->admission, c->entries_n);
-        (void)admission_count(&c->admission, bc->kept.asked);
+        (void)admission_count(&c->admission, bc->work.kept.asked);
     }
-    bc->kept.asked = 0;
+    bc->work.kept.asked = 0;
 }
 
 void cache_from_worker(brg_conn *bc)
 {
     response_cache *c = bc->loop->cache;
-    cache_worker_fill *work = bc->kept.fill;
+    cache_worker_fill *work = bc->work.kept.fill;
     cache_entry *e, *t;
 
     BRG_ASSERT(loop_self() == bc->loop);
     count_asked(c, bc);
     if (!work)
         return;
-    bc->kept.fill = NULL;
+    bc->work.kept.fill = NULL;
     e = work->entry;
     t = work->shadow;
     BRG_ASSERT(e->fill && work->cache.is_workers);

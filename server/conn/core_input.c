@@ -41,7 +41,7 @@ struct core_input {
     brg_conn *bc; /* NULL: bb is the source */
     apr_socket_t *csd;
     apr_bucket_brigade *bb;
-    /* owns the buffer of bc while buckets refer to it (brg_conn.in_shared), or NULL */
+    /* owns the buffer of bc while buckets refer to it (brg_conn.input.shared), or NULL */
     apr_bucket *whole;
     int cleaned; /* core_input_end() is registered */
     /* RequestReadTimeout body=, counted anew for each request. */
@@ -98,10 +98,10 @@ static apr_status_t core_input_open_brigade(struct core_input *in)
     in->bb = apr_brigade_create(in->c->pool, in->c->bucket_alloc);
     if (in->bc && conn_in_size(in->bc)) {
         apr_size_t n = conn_in_size(in->bc);
-        apr_brigade_write(in->bb, NULL, NULL, in->bc->in + in->bc->in_off, n);
+        apr_brigade_write(in->bb, NULL, NULL, in->bc->input.at + in->bc->input.off, n);
         conn_in_consume(in->bc, n);
     }
-    if (in->bc && in->bc->in_shared)
+    if (in->bc && in->bc->input.shared)
         conn_in_unshare(in->bc);
     in->bc = NULL;
     return ap_run_insert_network_bucket(in->c, in->bb, in->csd);
@@ -233,7 +233,7 @@ static apr_status_t core_input_peek(struct core_input *in, apr_read_type_e block
         rv = core_input_read(in, block);
     if (rv != APR_SUCCESS)
         return rv;
-    *data = in->bc->in + in->bc->in_off;
+    *data = in->bc->input.at + in->bc->input.off;
     *len = conn_in_size(in->bc);
     return APR_SUCCESS;
 }
@@ -269,7 +269,7 @@ static apr_status_t core_input_end(void *data)
 {
     struct core_input *in = data;
 
-    if (in->whole && in->bc && in->bc->in_shared)
+    if (in->whole && in->bc && in->bc->input.shared)
         conn_in_unshare(in->bc);
     core_input_unshare(in);
     return APR_SUCCESS;
@@ -277,24 +277,24 @@ static apr_status_t core_input_end(void *data)
 
 void core_input_idle(struct core_input *in)
 {
-    if (!in->bc || !in->bc->in_shared)
+    if (!in->bc || !in->bc->input.shared)
         core_input_unshare(in);
 }
 
 /* 1: in->whole is the connection's buffer. */
 static int core_input_share(struct core_input *in, apr_bucket_alloc_t *list)
 {
-    if (in->bc->in_shared) {
-        BRG_ASSERT(in->whole && ((apr_bucket_heap *)in->whole->data)->base == in->bc->in);
+    if (in->bc->input.shared) {
+        BRG_ASSERT(in->whole && ((apr_bucket_heap *)in->whole->data)->base == in->bc->input.at);
         return in->whole->list == list;
     }
     core_input_unshare(in); /* the connection let go of that one */
     if (list != in->c->bucket_alloc)
         return 0;
-    in->whole = apr_bucket_heap_create(in->bc->in, in->bc->in_cap, free, list);
+    in->whole = apr_bucket_heap_create(in->bc->input.at, in->bc->input.cap, free, list);
     if (!in->whole)
         return 0;
-    in->bc->in_shared = 1;
+    in->bc->input.shared = 1;
     if (!in->cleaned)
         apr_pool_cleanup_register(in->c->pool, in, core_input_end, apr_pool_cleanup_null);
     in->cleaned = 1;
@@ -310,7 +310,7 @@ static apr_bucket *core_input_bucket(struct core_input *in, const char *data, ap
     if (n <= CORE_INPUT_COPIED || !core_input_share(in, list) ||
         apr_bucket_copy(in->whole, &e) != APR_SUCCESS)
         return apr_bucket_heap_create(data, n, NULL, list);
-    e->start = data - in->bc->in;
+    e->start = data - in->bc->input.at;
     e->length = n;
     return e;
 }
@@ -349,10 +349,10 @@ static void core_input_complete(struct core_input *in, const char **data, apr_si
                                 apr_off_t readbytes)
 {
     while (in->bc && (apr_off_t)*len < readbytes && *len < APR_BUCKET_BUFF_SIZE &&
-           in->bc->in_len == in->bc->in_cap) {
+           in->bc->input.len == in->bc->input.cap) {
         const apr_status_t rv = conn_read(in->bc, APR_NONBLOCK_READ, 0);
 
-        *data = in->bc->in + in->bc->in_off;
+        *data = in->bc->input.at + in->bc->input.off;
         *len = conn_in_size(in->bc);
         if (rv != APR_SUCCESS) /* why is told to the next caller */
             break;

@@ -188,7 +188,7 @@ BRG_DECLARE(void) brg_connection_octets(conn_rec *c, apr_off_t *received, apr_of
 {
     const brg_conn *bc = connection_of(c);
 
-    *received = bc ? (apr_off_t)bc->consumed : 0;
+    *received = bc ? (apr_off_t)bc->input.consumed : 0;
     *sent = bc && bc->out ? bc->out->reported : 0;
 }
 

@@ -37,7 +37,7 @@ int h1_ahead_begin(brg_conn *bc, cache_entry *e, const http_head *head, const ga
     bc->ahead->close = head->close;
     bc->ahead->keep_alive = head->keep_alive;
     bc->ahead->minor = head->minor;
-    bc->scanned = 0;
+    bc->input.scanned = 0;
     return ahead_begun(bc);
 }
 
@@ -69,7 +69,7 @@ static const http_head *ahead_parse(const brg_conn *bc, const char *text)
 /* An answer is looked at by several, one behind the other. */
 const http_head *h1_ahead_head(brg_conn *bc)
 {
-    const char *text = bc->in + bc->in_off;
+    const char *text = bc->input.at + bc->input.off;
     const http_head *head = bc->ahead->head;
 
     if (head)

@@ -303,8 +303,9 @@ int h1_conn_others_claim(brg_conn *bc)
         return 0;
     for (unsigned i = CONN_HTTP1 + 1; i < CONN_PROTOCOLS; i++) {
         const conn_protocol *other = conn_protocol_of(i);
-        const int claims =
-            other && other->claims ? other->claims(bc, bc->in + bc->in_off, conn_in_size(bc)) : 0;
+        const int claims = other && other->claims
+                               ? other->claims(bc, bc->input.at + bc->input.off, conn_in_size(bc))
+                               : 0;
 
         if (claims > 0) {
             bc->becomes = other->number;
@@ -349,11 +350,12 @@ static void h1_conn_heads(brg_conn *bc, unsigned answered)
             h1_conn_yield(bc, g);
             return;
         }
-        size_t scanned = bc->scanned;
+        size_t scanned = bc->input.scanned;
 
-        result = h1_parse(head, bc->in + bc->in_off, conn_in_size(bc), &scanned, h1_limits_for(bc));
-        bc->scanned = (uint32_t)scanned;
-        if (result == H1_MORE && bc->in_len == bc->in_cap && bc->in_cap >= LOOP_IN_MOST) {
+        result = h1_parse(head, bc->input.at + bc->input.off, conn_in_size(bc), &scanned,
+                          h1_limits_for(bc));
+        bc->input.scanned = (uint32_t)scanned;
+        if (result == H1_MORE && bc->input.len == bc->input.cap && bc->input.cap >= LOOP_IN_MOST) {
             head->status = HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE;
             head->why = "request head larger than the server keeps";
             head->head_len = (uint32_t)conn_in_size(bc);
@@ -408,7 +410,7 @@ static void h1_conn_run(brg_conn *bc)
         }
         if (!h1_conn_written(bc))
             return;
-        bc->head_began =
+        bc->input.began =
             bc->loop->monotonic; /* the time in which nothing was read is not the peer's */
         bc->idle_until = bc->loop->monotonic + h1_conn_server(bc)->keep_alive_timeout;
         break;
@@ -439,7 +441,7 @@ static void h1_conn_head_timeout(brg_conn *bc)
     http_head *head = h1_conn_scratch_head();
 
     connection_log_late(bc, "header");
-    if (h1_head_of_part(head, bc->in + bc->in_off, conn_in_size(bc), h1_limits_for(bc))) {
+    if (h1_head_of_part(head, bc->input.at + bc->input.off, conn_in_size(bc), h1_limits_for(bc))) {
         head->status = HTTP_REQUEST_TIME_OUT;
         head->why = "the request head did not arrive in time";
         head->head_len = (uint32_t)conn_in_size(bc);

@@ -71,7 +71,7 @@ uint32_t h1_body_to_wait_for(const brg_conn *bc, const request_rec *r)
 static apr_time_t body_due(const brg_conn *bc)
 {
     const brg_read_timeout *t = &h1_read_timeouts(h1_conn_server(bc))->body;
-    uint64_t came = bc->consumed - bc->body.from + conn_in_size(bc);
+    uint64_t came = bc->input.consumed - bc->body.from + conn_in_size(bc);
 
     return h1_conn_read_due(bc, t, came);
 }
@@ -140,8 +140,8 @@ int h1_body_begin(brg_conn *bc, request_rec *r, uint32_t wait_for)
     bc->held.r = r;
     bc->body.discard = wait_for == 0;
     bc->body.wanted = wait_for;
-    bc->head_began = bc->loop->monotonic;
-    bc->body.from = bc->consumed;
+    bc->input.began = bc->loop->monotonic;
+    bc->body.from = bc->input.consumed;
     conn_enter(bc, CONN_BODY);
     return h1_body_go_on(bc);
 }

@@ -70,7 +70,7 @@ void h1_conn_linger(brg_conn *bc);
 apr_interval_time_t h1_conn_patience(const brg_conn *bc);
 
 /**
- * The deadline for bytes from bc->head_began on.
+ * The deadline for bytes from bc->input.began on.
  * @param t     RequestReadTimeout for it
  * @param came  bytes of it that came so far
  */

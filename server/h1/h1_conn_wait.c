@@ -47,7 +47,7 @@ apr_time_t h1_conn_read_due(const brg_conn *bc, const brg_read_timeout *t, uint6
         limit += apr_time_from_sec((apr_time_t)came) / t->min_rate;
     if (t->max_us && limit > t->max_us)
         limit = t->max_us;
-    return bc->head_began + limit < piece ? bc->head_began + limit : piece;
+    return bc->input.began + limit < piece ? bc->input.began + limit : piece;
 }
 
 static apr_time_t h1_conn_head_due(const brg_conn *bc)

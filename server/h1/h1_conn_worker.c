@@ -43,8 +43,8 @@ int h1_conn_hand_over(brg_conn *bc, request_rec *r)
     if (!r || bc->held.status != SUSPENDED)
         core_output_leaves_loop(bc);
     bc->held.r = r;
-    bc->must_run = r ? bc->held.status == SUSPENDED : bc->held.status == H1_WRITE_PENDING;
-    bc->queued_at = bc->loop->monotonic;
+    bc->queue.must_run = r ? bc->held.status == SUSPENDED : bc->held.status == H1_WRITE_PENDING;
+    bc->work.since = bc->loop->monotonic;
     conn_enter(bc, CONN_WORKER);
     return worker_pool_submit(bc->loop->workers, bc);
 }
@@ -79,7 +79,7 @@ int h1_conn_is_back_from_disk(brg_conn *bc)
 {
     if (bc->state != CONN_WORKER || bc->held.status != H1_WRITE_PENDING)
         return 0;
-    BRG_ASSERT(!bc->held.r && !bc->refused);
+    BRG_ASSERT(!bc->held.r && !bc->queue.refused);
     connection_on_thread(bc);
     bc->held.status = OK;
     conn_enter(bc, bc->held.waiting || bc->ahead ? CONN_WAIT : CONN_WRITE);
@@ -90,8 +90,9 @@ int h1_conn_is_back_from_disk(brg_conn *bc)
 static void long_set(brg_conn *bc, int takes_long)
 {
     if (bc->master)
-        bc->master->longs_n = (uint8_t)(bc->master->longs_n + takes_long - bc->takes_long);
-    bc->takes_long = (uint8_t)takes_long;
+        bc->master->queue.longs_n =
+            (uint8_t)(bc->master->queue.longs_n + takes_long - bc->queue.takes_long);
+    bc->queue.takes_long = (uint8_t)takes_long;
 }
 
 /* No worker runs bc's request: 503, unless the client has left. */
@@ -102,7 +103,7 @@ static int worker_refuse(brg_conn *bc, const char *why)
 
     conn_enter(bc, CONN_REQUEST);
     bc->held.r = NULL;
-    bc->refused = CONN_NOT_REFUSED;
+    bc->queue.refused = CONN_NOT_REFUSED;
     long_set(bc, 0);
     cache_from_worker(bc);
     if (bc->held.status == SUSPENDED) { /* nobody but its module can end it */
@@ -132,7 +133,7 @@ int h1_conn_to_worker(brg_conn *bc, request_rec *r)
 int h1_conn_long_to_worker(brg_conn *bc, request_rec *r, uint64_t page)
 {
     bc->held.status = OK;
-    bc->page = page;
+    bc->work.page = page;
     long_set(bc, 1);
     cache_to_worker(bc, r);
     if (h1_conn_hand_over(bc, r) == 0)
@@ -147,12 +148,12 @@ int h1_conn_long_to_worker(brg_conn *bc, request_rec *r, uint64_t page)
 /* A worker pool gave bc back without having run it. */
 void h1_conn_refused(brg_conn *bc)
 {
-    BRG_ASSERT(bc->state == CONN_WORKER && bc->refused);
+    BRG_ASSERT(bc->state == CONN_WORKER && bc->queue.refused);
     if (!bc->held.r) { /* modules drive it: there is no request to answer */
         h1_conn_drop(bc);
         return;
     }
-    if (bc->refused == CONN_REFUSED_LEFT)
+    if (bc->queue.refused == CONN_REFUSED_LEFT)
         bc->c->aborted = 1;
     connection_on_thread(bc);
     worker_refuse(bc, "it waited for WorkerQueueTimeout");
@@ -195,14 +196,14 @@ static void worker_run(brg_conn *bc, request_rec *r, int status)
     crash_serving(NULL);
 }
 
-/* bc->page is a page that proved to be quick, if any. */
+/* bc->work.page is a page that proved to be quick, if any. */
 static void worker_run_long(brg_conn *bc, request_rec *r)
 {
     const apr_time_t began = clock_of_thread();
 
     worker_run(bc, r, OK);
     if (clock_of_thread() - began >= LOOP_LONG_US / 2)
-        bc->page = 0;
+        bc->work.page = 0;
 }
 
 void h1_conn_work(brg_conn *bc)
@@ -221,7 +222,7 @@ void h1_conn_work(brg_conn *bc)
         pending_read_disk(bc);
     else if (bc->held.status == H1_WRITE_PENDING)
         core_output_flush(bc); /* errors are latched: the loop sees them */
-    else if (bc->takes_long)
+    else if (bc->queue.takes_long)
         worker_run_long(bc, r);
     else if (r)
         worker_run(bc, r, bc->held.status);
@@ -235,10 +236,10 @@ void h1_conn_work(brg_conn *bc)
 int h1_conn_returned(brg_conn *bc)
 {
     connection_on_thread(bc);
-    if (bc->takes_long && bc->page && !bc->refused)
-        loop_page_is_quick(bc->loop, bc->page);
+    if (bc->queue.takes_long && bc->work.page && !bc->queue.refused)
+        loop_page_is_quick(bc->loop, bc->work.page);
     long_set(bc, 0);
-    if (bc->refused) {
+    if (bc->queue.refused) {
         h1_conn_refused(bc);
         return 0;
     }

@@ -136,7 +136,7 @@ void h1_module_driven_take(brg_conn *bc)
     bc->c->keepalives = (int)bc->requests;
     bc->c->keepalive = AP_CONN_UNKNOWN;
     bc->close_after = CONN_KEEP;
-    bc->scanned = 0;
+    bc->input.scanned = 0;
     driven_submit(bc);
 }
 
@@ -171,8 +171,8 @@ void h1_module_driven_readable(brg_conn *bc)
 
 void h1_module_driven_returned(brg_conn *bc)
 {
-    if (bc->refused) { /* its client left while it waited for a worker */
-        bc->refused = CONN_NOT_REFUSED;
+    if (bc->queue.refused) { /* its client left while it waited for a worker */
+        bc->queue.refused = CONN_NOT_REFUSED;
         bc->failed = 1;
         h1_conn_close(bc);
         return;

@@ -316,7 +316,7 @@ static int input_preface(h2_session *h)
     size_t n = conn_in_size(bc) < H2_PREFACE_LEN ? conn_in_size(bc) : H2_PREFACE_LEN;
 
     BRG_ASSERT(!h->streams.n && !h->last_id); /* stream 1 of an upgrade waits for the preface */
-    if (memcmp(bc->in + bc->in_off, H2_PREFACE, n) != 0) {
+    if (memcmp(bc->input.at + bc->input.off, H2_PREFACE, n) != 0) {
         h2_fail(h, H2_PROTOCOL_ERROR, "no preface of HTTP/2");
         return 0;
     }
@@ -340,7 +340,7 @@ void h2_input(h2_session *h)
             h->streams.more = 1;
             return;
         }
-        const uint8_t *in = (const uint8_t *)bc->in + bc->in_off;
+        const uint8_t *in = (const uint8_t *)bc->input.at + bc->input.off;
         h2_frame f = h2_get_frame(in);
 
         if (!input_is_right(h, h2_frame_check(&f, &h->block)))

@@ -113,7 +113,7 @@ static int request_take(h3_stream *x, stream_scratch *t, const http_field_block 
         return 1;
     x->got_head = 1;
     h3_stream_head_over(x);
-    h->streams.bc->head_began = h->streams.bc->loop->monotonic;
+    h->streams.bc->input.began = h->streams.bc->loop->monotonic;
     h->requests++;
     if (!fin || p->protocol || !request_from_memory(x, &t->head, &as, NULL, &planned))
         request_wait(x, t, &as, planned);

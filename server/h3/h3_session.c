@@ -61,8 +61,8 @@ static h3_session *session_new(brg_conn *bc, quic_conn *qc)
     bc->protocol = CONN_HTTP3;
     bc->driver = &h3_driver;
     bc->loop->http3.n++;
-    bc->head_began = bc->loop->monotonic;
-    bc->idle_until = bc->head_began + h->conf->idle_timeout;
+    bc->input.began = bc->loop->monotonic;
+    bc->idle_until = bc->input.began + h->conf->idle_timeout;
     return h;
 }
 
@@ -205,7 +205,7 @@ static apr_time_t session_due(const h3_session *h)
     if (h->goaway_sent && !h->streams.n)
         return h->goaway_at + LOOP_DRAIN_US;
     if (!h->streams.n && !h->heads_n)
-        return h->streams.bc->head_began + h->conf->idle_timeout;
+        return h->streams.bc->input.began + h->conf->idle_timeout;
     if (h->streams.n > h->streams.running_n)
         due = h->streams.progress + (h->conf->stream_timeout
                                          ? h->conf->stream_timeout
@@ -254,7 +254,7 @@ static void session_turn(h3_session *h)
     if (h->streams.n == h->streams.running_n)
         h->streams.progress = h->streams.bc->loop->monotonic;
     if (h->streams.n)
-        h->streams.bc->head_began = h->streams.bc->loop->monotonic;
+        h->streams.bc->input.began = h->streams.bc->loop->monotonic;
     /* Early data that memory does not answer waits until the client has proved that nobody else
      * sends it again: RFC 8470, 3. */
     if (h->streams.waiting_n && !h->streams.ending && quic_conn_is_up(h->qc))

@@ -86,11 +86,11 @@ STORED_INLINE int stored_takes_one(const limit *l, uint64_t fixed, const transac
 
 static int stored_admits_client(const void *data, uint64_t fixed, const transaction *t)
 {
-    const size_t len = t->bc->client_len; /* 0: it has to be asked for */
+    const size_t len = t->bc->client.len; /* 0: it has to be asked for */
 
     if (limit_clients_change)
         return stored_admits(data, fixed, t);
-    return stored_takes_one(data, fixed, t, (const char *)t->bc->client, len);
+    return stored_takes_one(data, fixed, t, (const char *)t->bc->client.at, len);
 }
 
 static int stored_admits_field(const void *data, uint64_t fixed, const transaction *t)

@@ -38,7 +38,7 @@
  * In CONN_WORKER the connection is not in the timer wheel and on no list of the loop. It may still be in the poll
  * set; its events are ignored, since the loop looks again when the worker returns it, unless the worker left output
  * to the loop (loop_drain.h): the loop then sends that, and touches nothing else of the connection. Queued
- * connections that the pool refuses (bc->refused) come back without having run.
+ * connections that the pool refuses (bc->queue.refused) come back without having run.
  */
 #include "httpd.h"
 #include "apr_buckets.h"
@@ -131,7 +131,7 @@ struct conn_held {
 
 /** A body that is waited for, or thrown away. */
 struct conn_body {
-    uint64_t from;   /**< brg_conn.consumed when CONN_BODY was entered */
+    uint64_t from;   /**< brg_conn.input.consumed when CONN_BODY was entered */
     uint32_t wanted; /**< bytes of input to wait for */
     uint8_t discard; /**< it is thrown away */
 };
@@ -140,6 +140,44 @@ struct conn_body {
 struct conn_kept {
     struct cache_worker_fill *fill; /**< where its answer goes, or NULL */
     uint64_t asked;                 /**< hash of the target that it answered with a file; 0: none */
+};
+
+/** Input that is not consumed yet: at[off .. len). */
+struct conn_input {
+    char *at; /**< NULL while empty and waiting */
+    uint32_t off, len, cap;
+    /** buckets refer to it, and own it: it is appended to, and neither moved nor freed */
+    uint8_t shared;
+    uint32_t scanned;  /**< how far the search for the end of the head came */
+    uint64_t consumed; /**< bytes that requests took so far */
+    /** when the head being read began to arrive; in CONN_BODY, when that was entered */
+    apr_time_t began;
+};
+
+/** What the worker pool is told of a connection, and says of it. */
+struct conn_queue {
+    uint8_t refused;    /**< conn_refusal: given back without having run */
+    uint8_t must_run;   /**< it may not be refused */
+    uint8_t waits;      /**< in the pool's queue: no thread was free for it */
+    uint8_t takes_long; /**< with a worker since it takes long, not since it waits (loop_long.c) */
+    uint8_t longs_n;    /**< so many of its streams are such */
+};
+
+/** In CONN_WORKER. */
+struct conn_work {
+    uint64_t page;            /**< takes_long: loop_page_of() of the request; 0: not quick */
+    uint64_t round;           /**< its place, or its last stream's, in the queue (worker_queue.h) */
+    struct conn_drain *drain; /**< the loop's: output that the loop sends */
+    apr_time_t since;         /**< when that was entered */
+    struct conn_kept kept;    /**< the response cache's */
+};
+
+/** The address of the socket's peer. */
+struct conn_client {
+    uint8_t len;   /**< bytes of at; 0: nobody asked yet (conn_client_address()) */
+    uint8_t told;  /**< accept4() told at and port */
+    uint16_t port; /**< in host order */
+    uint8_t at[16];
 };
 
 #define CONN_PLACES 2 /**< places that a doorkeeper gives a connection at most */
@@ -165,7 +203,7 @@ struct brg_conn {
     int fd;
     uint8_t state; /**< conn_state_id */
     /** fd is a UDP socket of others, too: it is neither polled nor closed with this one. The local address is
-     * local, the client's client and client_port; of a stream they are its master's */
+     * local, the client's client; of a stream they are its master's */
     uint8_t borrows;
     uint8_t polled;      /**< fd is in the poll set (edge-triggered, for input and output) */
     uint8_t rd_ready;    /**< a read may give something: set by an event, cleared by a short read */
@@ -176,36 +214,23 @@ struct brg_conn {
     uint8_t close_after; /**< conn_close_mode: the step after the last byte of output */
     uint8_t transaction; /**< transaction_state (transaction.h) */
     uint8_t module_driven; /**< filters or hooks of modules take part in it (h1_module_driven.c) */
-    uint8_t resumed;       /**< module-driven: suspend_connection ran, resume_connection is due */
-    uint8_t refused;       /**< conn_refusal: given back by the worker pool without having run */
-    uint8_t must_run;      /**< the worker pool may not refuse it */
-    uint8_t waits;         /**< in the worker pool's queue: no thread was free for it */
-    uint8_t takes_long; /**< with a worker since it takes long, not since it waits (loop_long.c) */
-    uint8_t longs_n;    /**< so many of its streams are such */
-    uint8_t protocol;   /**< conn_protocol_number of the connection; of a stream: its master's */
-    uint8_t becomes;    /**< the protocol after its driver lets go of it; CONN_HTTP1: no change */
-    uint8_t cold;       /**< the loop's last write ended at a file that is not in memory */
-    uint32_t requests;  /**< answered on this connection */
+    struct conn_queue queue;
+    uint8_t protocol; /**< conn_protocol_number of the connection; of a stream: its master's */
+    uint8_t gated; /**< gates counted its request (cache_plan_admits()): limits do not once more */
+    uint8_t ways;  /**< BRG_SENT_... by which bytes of files left for the request */
+    uint8_t cold;  /**< the loop's last write ended at a file that is not in memory */
+    uint32_t requests; /**< answered on this connection */
     /** module-driven: requests that ended and are not counted yet; threads of modules end some */
     _Atomic uint32_t ended;
-    brg_conn *next;                 /**< list link: ready, returned by a worker, closed or spare */
-    brg_conn *all_next, **all_prev; /**< the loop's open connections */
+    brg_conn *next; /**< list link: ready, returned by a worker, closed or spare */
+    struct {
+        brg_conn *next, **prev;
+    } all; /**< the loop's open connections */
 
     const void *chain; /**< virtual hosts of the local address (vhosts.h) */
     server_rec *base;  /**< the server that the address alone leads to */
 
-    /* Input not yet consumed: in[in_off .. in_len). NULL while empty and waiting. */
-    char *in;
-    uint32_t in_off, in_len, in_cap;
-    /** buckets refer to it, and own it: it is appended to, and neither moved nor freed */
-    uint8_t in_shared;
-    uint8_t gated; /**< gates counted its request (cache_plan_admits()): limits do not once more */
-    uint8_t ways;  /**< BRG_SENT_... by which bytes of files left for the request */
-    uint32_t scanned;  /**< of them: how far the search for the end of the head came */
-    uint64_t consumed; /**< bytes that requests took so far */
-    /** when the head being read began to arrive; in CONN_BODY, when that was entered */
-    apr_time_t head_began;
-    apr_time_t queued_at;  /**< in CONN_WORKER: when that was entered */
+    struct conn_input input;
     apr_time_t idle_until; /**< keep-alive deadline that the last response left */
 
     /** the rest of stored answers that the socket did not take; usually NULL */
@@ -213,22 +238,18 @@ struct brg_conn {
 
     /* Apache's side, NULL until connection_attach(). */
     conn_rec *c;
-    struct core_output *out; /**< core_output.c's state; NULL until attached */
-    uint64_t page;  /**< with a worker, takes_long: loop_page_of() of the request; 0: not quick */
-    uint64_t round; /**< its place, or its last stream's, in the queue (worker_queue.h) */
-    struct conn_drain *drain; /**< the loop's: with a worker, output that the loop sends */
+    struct core_output *out;  /**< core_output.c's state; NULL until attached */
     struct conn_held held;    /**< the driver's: its request, while that waits */
     struct conn_ahead *ahead; /**< a request that was sent on before it is one (h1_ahead.h); NULL */
     union {
         struct conn_body body;        /**< the driver's, in CONN_BODY */
         const struct sockaddr *local; /**< with borrows, no stream; of the transport's */
     };
-    struct conn_kept kept; /**< the response cache's, with a worker */
-    uint8_t client_len;    /**< bytes of client; 0: nobody asked yet (conn_client_address()) */
-    uint8_t told;          /**< accept4() told client and client_port: they are the socket's peer */
-    uint16_t client_port;  /**< in host order */
-    uint8_t client[16];
+    struct conn_work work;
+    struct conn_client client;
     uint32_t held_places[CONN_PLACES]; /**< the doorkeeper's (driver.h); 0: none */
+    uint8_t becomes; /**< the protocol after its driver lets go of it; CONN_HTTP1: no change */
+    uint8_t resumed; /**< module-driven: suspend_connection ran, resume_connection is due */
 };
 
 /* ---- conn_outlive.c ---- */
@@ -292,7 +313,7 @@ int conn_error_is_peers(apr_status_t rv);
 __attribute__((cold)) void conn_fail(brg_conn *bc, apr_status_t rv, const char *what);
 
 /**
- * Make at least one more byte available in bc->in.
+ * Make at least one more byte available in bc->input.
  *
  * @param block    APR_BLOCK_READ waits up to @a timeout (workers only; on a loop it is answered as
  * non-blocking)
@@ -305,17 +326,17 @@ apr_status_t conn_read(brg_conn *bc, apr_read_type_e block, apr_interval_time_t 
 /** Bytes at hand. */
 static inline size_t conn_in_size(const brg_conn *bc)
 {
-    return bc->in_len - bc->in_off;
+    return bc->input.len - bc->input.off;
 }
 
 /** Drop @a n bytes that were consumed from the front of the input. */
 static inline void conn_in_consume(brg_conn *bc, size_t n)
 {
-    bc->in_off += (uint32_t)n;
-    bc->consumed += n;
-    bc->scanned = 0;
-    if (bc->in_off >= bc->in_len && !bc->in_shared)
-        bc->in_off = bc->in_len = 0;
+    bc->input.off += (uint32_t)n;
+    bc->input.consumed += n;
+    bc->input.scanned = 0;
+    if (bc->input.off >= bc->input.len && !bc->input.shared)
+        bc->input.off = bc->input.len = 0;
 }
 
 /** Unconsumed input moves to a buffer of the connection's own: buckets keep the shared one. With no

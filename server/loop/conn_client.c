@@ -20,12 +20,12 @@ static void client_known(const brg_conn *bc, client_peer *peer)
     const brg_conn *of = bc->master ? bc->master : bc;
 
     memset(peer, 0, sizeof peer->v6);
-    if (of->client_len == 4) {
+    if (of->client.len == 4) {
         peer->any.sa_family = AF_INET;
-        memcpy(&peer->v4.sin_addr, of->client, 4);
-    } else if (of->client_len) {
+        memcpy(&peer->v4.sin_addr, of->client.at, 4);
+    } else if (of->client.len) {
         peer->any.sa_family = AF_INET6;
-        memcpy(&peer->v6.sin6_addr, of->client, 16);
+        memcpy(&peer->v6.sin6_addr, of->client.at, 16);
     }
 }
 
@@ -53,8 +53,8 @@ const char *conn_client(const brg_conn *bc, char text[CONN_CLIENT_TEXT])
 
 static void client_keep(brg_conn *bc, const void *address, size_t len)
 {
-    memcpy(bc->client, address, len);
-    bc->client_len = (uint8_t)len;
+    memcpy(bc->client.at, address, len);
+    bc->client.len = (uint8_t)len;
 }
 
 static void client_take(brg_conn *bc, const client_peer *peer)
@@ -111,13 +111,13 @@ void conn_client_told(brg_conn *bc, const struct sockaddr *sa)
 {
     const client_peer *peer = (const client_peer *)(const void *)sa;
 
-    BRG_ASSERT(!bc->client_len && !bc->peer);
+    BRG_ASSERT(!bc->client.len && !bc->peer);
     if (!bc->borrows && sa->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&peer->v6.sin6_addr))
         return;
     client_take(bc, peer);
-    bc->told = bc->client_len != 0;
-    if (bc->told) /* both kinds have it at the same place */
-        bc->client_port = ntohs(peer->v4.sin_port);
+    bc->client.told = bc->client.len != 0;
+    if (bc->client.told) /* both kinds have it at the same place */
+        bc->client.port = ntohs(peer->v4.sin_port);
 }
 
 apr_sockaddr_t *conn_client_sockaddr(const brg_conn *bc, apr_pool_t *p)
@@ -125,13 +125,13 @@ apr_sockaddr_t *conn_client_sockaddr(const brg_conn *bc, apr_pool_t *p)
     const apr_sockaddr_t *local = bc->listener ? bc->listener->addr : NULL;
     uint8_t mapped[16] = {[10] = 0xff, 0xff};
 
-    if (!bc->told || !local)
+    if (!bc->client.told || !local)
         return NULL;
-    if (bc->client_len == sizeof mapped || local->family != APR_INET6)
-        return conn_sockaddr(p, bc->client_len == sizeof mapped ? APR_INET6 : APR_INET, bc->client,
-                             bc->client_port);
-    memcpy(mapped + 12, bc->client, 4);
-    return conn_sockaddr(p, APR_INET6, mapped, bc->client_port);
+    if (bc->client.len == sizeof mapped || local->family != APR_INET6)
+        return conn_sockaddr(p, bc->client.len == sizeof mapped ? APR_INET6 : APR_INET,
+                             bc->client.at, bc->client.port);
+    memcpy(mapped + 12, bc->client.at, 4);
+    return conn_sockaddr(p, APR_INET6, mapped, bc->client.port);
 }
 
 apr_sockaddr_t *conn_local_sockaddr(const brg_conn *bc, apr_pool_t *p)
@@ -158,8 +158,8 @@ size_t conn_client_address(brg_conn *bc, const uint8_t **address)
     BRG_ASSERT_TAG(bc, CONN_TAG);
     if (bc->master)
         bc = bc->master;
-    if (!bc->client_len)
+    if (!bc->client.len)
         client_ask(bc);
-    *address = bc->client;
-    return bc->client_len;
+    *address = bc->client.at;
+    return bc->client.len;
 }

@@ -67,19 +67,19 @@ static int conn_in_move(brg_conn *bc, uint32_t cap)
     if (!in)
         return -1;
     if (size) {
-        memcpy(in, bc->in + bc->in_off, size);
+        memcpy(in, bc->input.at + bc->input.off, size);
         brg_buffer_grown(size);
     }
-    if (bc->in_shared)
-        bc->in_shared = 0;
-    else if (bc->in_cap == LOOP_IN_BYTES && conn_on_loop())
-        loop_in_put(bc->loop, bc->in);
+    if (bc->input.shared)
+        bc->input.shared = 0;
+    else if (bc->input.cap == LOOP_IN_BYTES && conn_on_loop())
+        loop_in_put(bc->loop, bc->input.at);
     else
-        free(bc->in);
-    bc->in = in;
-    bc->in_off = 0;
-    bc->in_len = size;
-    bc->in_cap = cap;
+        free(bc->input.at);
+    bc->input.at = in;
+    bc->input.off = 0;
+    bc->input.len = size;
+    bc->input.cap = cap;
     return 0;
 }
 
@@ -87,7 +87,7 @@ void conn_in_unshare(brg_conn *bc)
 {
     uint32_t cap = LOOP_IN_BYTES;
 
-    BRG_ASSERT(bc->in_shared && bc->in);
+    BRG_ASSERT(bc->input.shared && bc->input.at);
     while (cap < conn_in_size(bc))
         cap *= 2;
     if (!conn_in_size(bc) || conn_in_move(bc, cap)) {
@@ -100,45 +100,45 @@ void conn_in_unshare(brg_conn *bc)
 /* Make room for at least one more byte. Moves or grows the buffer, so pointers into it end here. */
 static int conn_in_room(brg_conn *bc)
 {
-    const uint32_t more = bc->in_cap * 2;
+    const uint32_t more = bc->input.cap * 2;
 
-    if (!bc->in) {
+    if (!bc->input.at) {
         /* Workers read too, and the loop's free list is not theirs. */
-        bc->in = conn_on_loop() ? loop_in_get(bc->loop) : malloc(LOOP_IN_BYTES);
-        bc->in_off = bc->in_len = 0;
-        bc->in_cap = bc->in ? LOOP_IN_BYTES : 0;
-        return bc->in ? 0 : -1;
+        bc->input.at = conn_on_loop() ? loop_in_get(bc->loop) : malloc(LOOP_IN_BYTES);
+        bc->input.off = bc->input.len = 0;
+        bc->input.cap = bc->input.at ? LOOP_IN_BYTES : 0;
+        return bc->input.at ? 0 : -1;
     }
-    if (bc->in_len < bc->in_cap)
+    if (bc->input.len < bc->input.cap)
         return 0;
-    if (bc->in_shared) {
+    if (bc->input.shared) {
         const int grows = more <= CONN_IN_BODY ||
-                          (conn_in_size(bc) > bc->in_cap / 2 && bc->in_cap < LOOP_IN_MOST);
+                          (conn_in_size(bc) > bc->input.cap / 2 && bc->input.cap < LOOP_IN_MOST);
 
-        return conn_in_move(bc, grows ? more : bc->in_cap);
+        return conn_in_move(bc, grows ? more : bc->input.cap);
     }
-    if (bc->in_off) {
-        memmove(bc->in, bc->in + bc->in_off, bc->in_len - bc->in_off);
-        brg_buffer_copied(bc->in_len - bc->in_off);
-        bc->in_len -= bc->in_off;
-        bc->in_off = 0;
+    if (bc->input.off) {
+        memmove(bc->input.at, bc->input.at + bc->input.off, bc->input.len - bc->input.off);
+        brg_buffer_copied(bc->input.len - bc->input.off);
+        bc->input.len -= bc->input.off;
+        bc->input.off = 0;
         return 0;
     }
-    return bc->in_cap >= LOOP_IN_MOST ? -1 : conn_in_move(bc, more);
+    return bc->input.cap >= LOOP_IN_MOST ? -1 : conn_in_move(bc, more);
 }
 
 void conn_in_release(brg_conn *bc)
 {
-    if (!bc->in)
+    if (!bc->input.at)
         return;
-    if (bc->in_shared)
-        bc->in_shared = 0;
-    else if (bc->in_cap == LOOP_IN_BYTES)
-        loop_in_put(bc->loop, bc->in);
+    if (bc->input.shared)
+        bc->input.shared = 0;
+    else if (bc->input.cap == LOOP_IN_BYTES)
+        loop_in_put(bc->loop, bc->input.at);
     else
-        free(bc->in);
-    bc->in = NULL;
-    bc->in_off = bc->in_len = bc->in_cap = 0;
+        free(bc->input.at);
+    bc->input.at = NULL;
+    bc->input.off = bc->input.len = bc->input.cap = 0;
 }
 
 /* One recv. APR_SUCCESS: bytes came, *got of them. */
@@ -152,12 +152,12 @@ static apr_status_t conn_recv(brg_conn *bc, uint64_t *got)
         return APR_EOF;
     if (conn_in_room(bc))
         return APR_ENOMEM;
-    room = bc->in_cap - bc->in_len;
+    room = bc->input.cap - bc->input.len;
     do
-        n = transport_recv(bc, bc->in + bc->in_len, room);
+        n = transport_recv(bc, bc->input.at + bc->input.len, room);
     while (n < 0 && errno == EINTR);
     if (n > 0) {
-        bc->in_len += (uint32_t)n;
+        bc->input.len += (uint32_t)n;
         *got = (uint64_t)n;
         return (size_t)n < room ? APR_INCOMPLETE : APR_SUCCESS;
     }
@@ -260,7 +260,7 @@ void conn_fill(brg_conn *bc)
     apr_status_t rv;
 
     BRG_ASSERT_DEBUG(loop_self() == bc->loop);
-    BRG_ASSERT_DEBUG(bc->in_off <= bc->in_len && bc->in_len <= bc->in_cap);
+    BRG_ASSERT_DEBUG(bc->input.off <= bc->input.len && bc->input.len <= bc->input.cap);
     /* While output waits nothing is read: requests of a client that takes no responses would need memory
      * without end. */
     if (!bc->rd_ready || bc->state == CONN_WRITE || bc->state == CONN_WORKER)
@@ -273,7 +273,7 @@ void conn_fill(brg_conn *bc)
         return;
     }
     if (!conn_in_size(bc) && bc->requests && bc->state != CONN_BODY && bc->state != CONN_WAIT)
-        bc->head_began = bc->loop->monotonic;
+        bc->input.began = bc->loop->monotonic;
     rv = conn_recv(bc, &got);
     bc->loop->turn.read_n += got;
     if (bc->state == CONN_IDLE)

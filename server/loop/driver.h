@@ -19,7 +19,7 @@ struct conn_driver {
     void (*expired)(brg_conn *bc);
     /** Close bc at once, whatever it was doing. On the loop, or after all threads ended. */
     void (*drop)(brg_conn *bc);
-    /** The worker pool gave bc back (bc->refused says why): answer, or let it go. On the loop; bc may
+    /** The worker pool gave bc back (bc->queue.refused says why): answer, or let it go. On the loop; bc may
      * be gone afterwards. */
     void (*refused)(brg_conn *bc);
     /** The part of bc's request that may wait, to its end. On a worker. */

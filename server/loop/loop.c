@@ -85,9 +85,9 @@ static void loop_take_returned(brg_loop *loop)
         next = bc->next;
         BRG_ASSERT_TAG(bc, CONN_TAG);
         BRG_ASSERT(bc->state == CONN_WORKER && bc->loop == loop && !bc->timer.prev);
-        if (bc->drain)
-            loop_drain_end(bc->drain); /* the rest is the driver's */
-        bc->rd_ready = 1;              /* whatever events came meanwhile: find out by reading */
+        if (bc->work.drain)
+            loop_drain_end(bc->work.drain); /* the rest is the driver's */
+        bc->rd_ready = 1; /* whatever events came meanwhile: find out by reading */
         loop_ready(loop, bc);
     }
     loop_take_notes(loop); /* all that workers posted before they returned */
@@ -340,7 +340,7 @@ static void loop_begin_drain(brg_loop *loop)
         loop_datagrams_offered()->drain(loop);
     loop->accept.last = loop_accept_last(loop);
     for (brg_conn *bc = loop->conns.all, *next; bc; bc = next) {
-        next = bc->all_next;
+        next = bc->all.next;
         if (bc->driver->drain)
             bc->driver->drain(bc);
         else if (bc->state == CONN_IDLE && bc->timer.due > loop->monotonic + LOOP_DRAIN_US)

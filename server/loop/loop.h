@@ -142,7 +142,7 @@ struct brg_loop {
 
     /** Open connections. */
     struct {
-        brg_conn *all; /**< by all_next */
+        brg_conn *all; /**< by all.next */
         unsigned n;
         unsigned most; /**< this loop's share of max_connections */
         unsigned peak; /**< most open ones since memory was given back */

@@ -92,18 +92,18 @@ brg_conn *loop_stream(brg_conn *master)
     bc->base = master->base;
     bc->protocol = master->protocol;
     bc->rd_ready = 1;
-    bc->head_began = loop->monotonic;
+    bc->input.began = loop->monotonic;
     loop->conns.streams[CONN_HEAD]++;
     return bc;
 }
 
 static void conn_enlist(brg_loop *loop, brg_conn *bc)
 {
-    bc->head_began = loop->monotonic;
-    bc->all_next = loop->conns.all;
-    bc->all_prev = &loop->conns.all;
+    bc->input.began = loop->monotonic;
+    bc->all.next = loop->conns.all;
+    bc->all.prev = &loop->conns.all;
     if (loop->conns.all)
-        loop->conns.all->all_prev = &bc->all_next;
+        loop->conns.all->all.prev = &bc->all.next;
     loop->conns.all = bc;
     loop->conns.n++;
     loop->conns.by_state[CONN_HEAD]++;
@@ -146,7 +146,7 @@ brg_conn *loop_conn_begin(brg_loop *loop, brg_listener *l, int fd, const struct 
         return bc;
     }
     bc->fd = -1;
-    bc->all_next = loop->turn.closed;
+    bc->all.next = loop->turn.closed;
     loop->turn.closed = bc;
     return NULL;
 }

@@ -24,8 +24,8 @@ void loop_conn_ready(struct loop_io *io, uint32_t events)
         bc->rd_hup = 1;
     if (bc->state == CONN_WORKER) {
         /* The worker reads by itself; loop_take_returned() looks again. */
-        if (bc->drain && events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
-            loop_drain_event(loop, bc->drain);
+        if (bc->work.drain && events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
+            loop_drain_event(loop, bc->work.drain);
         return;
     }
     if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
@@ -114,7 +114,7 @@ static void loop_close_stream(brg_loop *loop, brg_conn *bc)
     transport_end(bc);
     bc->fd = -1;
     conn_in_release(bc);
-    bc->all_next = loop->turn.closed;
+    bc->all.next = loop->turn.closed;
     loop->turn.closed = bc;
     loop->conns.streams[bc->state]--;
 }
@@ -140,10 +140,10 @@ void loop_close(brg_loop *loop, brg_conn *bc)
         close(bc->fd);
     bc->fd = -1;
     conn_in_release(bc);
-    *bc->all_prev = bc->all_next;
-    if (bc->all_next)
-        bc->all_next->all_prev = bc->all_prev;
-    bc->all_next = loop->turn.closed;
+    *bc->all.prev = bc->all.next;
+    if (bc->all.next)
+        bc->all.next->all.prev = bc->all.prev;
+    bc->all.next = loop->turn.closed;
     loop->turn.closed = bc;
     loop->conns.n--;
     loop->conns.by_state[bc->state]--;
@@ -156,10 +156,10 @@ void loop_reap(brg_loop *loop)
 
     loop->turn.closed = NULL;
     while ((bc = next) != NULL) {
-        next = bc->all_next;
+        next = bc->all.next;
         BRG_ASSERT(bc->fd < 0 && !bc->timer.prev);
         if (bc->queued) { /* still on the list of the next turn */
-            bc->all_next = loop->turn.closed;
+            bc->all.next = loop->turn.closed;
             loop->turn.closed = bc;
             continue;
         }
@@ -177,7 +177,7 @@ void loop_reap(brg_loop *loop)
 void loop_drop_conns(brg_loop *loop, int with_workers)
 {
     for (brg_conn *bc = loop->conns.all, *next; bc; bc = next) {
-        next = bc->all_next;
+        next = bc->all.next;
         if (with_workers || bc->state != CONN_WORKER)
             bc->driver->drop(bc);
     }
@@ -193,7 +193,7 @@ void loop_free(brg_loop *loop)
     if (loop->accept.datagrams)
         loop_datagrams_offered()->end(loop);
     while ((bc = loop->turn.closed) != NULL) {
-        loop->turn.closed = bc->all_next;
+        loop->turn.closed = bc->all.next;
         free(bc);
     }
     loop_spares_free(loop);

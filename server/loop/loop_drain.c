@@ -26,20 +26,20 @@ void loop_drain_end(struct conn_drain *d)
 {
     if (!d->prev)
         return;
-    BRG_ASSERT(d->bc->drain == d);
+    BRG_ASSERT(d->bc->work.drain == d);
     *d->prev = d->next;
     if (d->next)
         d->next->prev = d->prev;
     d->prev = NULL;
-    d->bc->drain = NULL;
+    d->bc->work.drain = NULL;
 }
 
 static void drain_begin(brg_loop *loop, struct conn_drain *d)
 {
-    BRG_ASSERT(!d->prev && !d->bc->drain);
+    BRG_ASSERT(!d->prev && !d->bc->work.drain);
     d->blocked = d->again = 0;
     d->progress = loop->monotonic;
-    d->bc->drain = d;
+    d->bc->work.drain = d;
     d->next = loop->drains;
     d->prev = &loop->drains;
     if (d->next)

@@ -41,7 +41,7 @@ static void pools_of_loop(const brg_loop *loop, brg_pool_tree *t)
     const apr_time_t end = clock_monotonic() + BRG_POOL_LOOP_US;
     const brg_conn *bc = loop->conns.all;
 
-    for (int n = 1; bc; bc = bc->all_next, n++) {
+    for (int n = 1; bc; bc = bc->all.next, n++) {
         if (pools_are_elsewhere(bc))
             t->at_workers++;
         else if (bc->c)
@@ -49,7 +49,7 @@ static void pools_of_loop(const brg_loop *loop, brg_pool_tree *t)
         if (n % POOLS_CLOCK == 0 && clock_monotonic() >= end)
             break;
     }
-    for (; bc; bc = bc->all_next)
+    for (; bc; bc = bc->all.next)
         t->left_out++;
 }
 

@@ -25,7 +25,7 @@ static int shed_owes_head(const brg_conn *bc)
         return 0;
     if (bc->requests ? bc->protocol != CONN_HTTP1 : !conn_in_size(bc))
         return !bc->requests;
-    return bc->loop->monotonic - bc->head_began >= SHED_PART_US;
+    return bc->loop->monotonic - bc->input.began >= SHED_PART_US;
 }
 
 /* A connection on the list of a turn is about to be driven: something came. */
@@ -38,21 +38,21 @@ static int shed_bin(const shed_span *span, const brg_conn *bc)
 {
     apr_time_t width = (span->last - span->first) / SHED_BINS + 1;
 
-    return (int)((bc->head_began - span->first) / width);
+    return (int)((bc->input.began - span->first) / width);
 }
 
 static shed_span shed_measure(const brg_loop *loop)
 {
     shed_span span = {.first = INT64_MAX};
 
-    for (const brg_conn *bc = loop->conns.all; bc; bc = bc->all_next) {
+    for (const brg_conn *bc = loop->conns.all; bc; bc = bc->all.next) {
         if (!shed_may_close(bc))
             continue;
         span.n++;
-        if (bc->head_began < span.first)
-            span.first = bc->head_began;
-        if (bc->head_began > span.last)
-            span.last = bc->head_began;
+        if (bc->input.began < span.first)
+            span.first = bc->input.began;
+        if (bc->input.began > span.last)
+            span.last = bc->input.began;
     }
     return span;
 }
@@ -64,7 +64,7 @@ static int shed_last_bin(const brg_loop *loop, const shed_span *span, unsigned m
     int bin = 0;
 
     memset(n, 0, sizeof n);
-    for (const brg_conn *bc = loop->conns.all; bc; bc = bc->all_next)
+    for (const brg_conn *bc = loop->conns.all; bc; bc = bc->all.next)
         if (shed_may_close(bc))
             n[shed_bin(span, bc)]++;
     while (bin < SHED_BINS - 1 && (sum += n[bin]) < most)
@@ -115,7 +115,7 @@ void loop_shed(brg_loop *loop)
         most = (span.n + 1) / 2;
     last = shed_last_bin(loop, &span, most);
     for (brg_conn *bc = loop->conns.all, *next; bc; bc = next) {
-        next = bc->all_next;
+        next = bc->all.next;
         if (bc->state == CONN_LINGER) {
             shed_linger(loop, bc);
         } else if (n < most && shed_may_close(bc) && shed_bin(&span, bc) <= last) {

@@ -83,11 +83,12 @@ static conn_refusal worker_refusal(const brg_conn *bc, short events, void *baton
 {
     const struct worker_asked *a = baton;
 
-    if (bc->must_run)
+    if (bc->queue.must_run)
         return CONN_NOT_REFUSED;
     if (events & WORKER_LEFT_EVENTS || transport_is_unwanted(bc))
         return CONN_REFUSED_LEFT;
-    return !bc->takes_long && a->wp->wait_most_us && a->now - bc->queued_at >= a->wp->wait_most_us
+    return !bc->queue.takes_long && a->wp->wait_most_us &&
+                   a->now - bc->work.since >= a->wp->wait_most_us
                ? CONN_REFUSED_LATE
                : CONN_NOT_REFUSED;
 }
@@ -130,7 +131,7 @@ brg_conn *worker_first(worker_pool *wp)
     const brg_conn *any = wp->any.first, *lng = wp->longs.first;
     brg_conn *bc;
 
-    if (lng && wp->longs_n < wp->longs_most && (!any || lng->queued_at < any->queued_at))
+    if (lng && wp->longs_n < wp->longs_most && (!any || lng->work.since < any->work.since))
         bc = worker_queue_take(&wp->longs);
     else
         bc = worker_queue_take(&wp->any);
@@ -183,16 +184,16 @@ static int worker_is_full(const worker_pool *wp, const brg_conn *bc)
 {
     const int more = worker_room(wp->share);
 
-    if (bc->takes_long)
+    if (bc->queue.takes_long)
         return wp->longs.waiting >= wp->waiting_most;
     return wp->any.waiting - (wp->alive - atomic_load(&wp->running)) - more >= wp->waiting_most &&
-           !bc->must_run;
+           !bc->queue.must_run;
 }
 
 /* With the lock held. 1: a new connection needs a thread. */
 static int worker_is_needed(const worker_pool *wp, const brg_conn *bc)
 {
-    if (bc->takes_long && wp->longs_n + wp->longs.waiting >= wp->longs_most)
+    if (bc->queue.takes_long && wp->longs_n + wp->longs.waiting >= wp->longs_most)
         return 0; /* the next thread that gets free takes it */
     return wp->share->bounds.most && !worker_is_free(wp);
 }
@@ -239,9 +240,9 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc)
 
     BRG_ASSERT_TAG(bc, CONN_TAG);
     BRG_ASSERT(bc->state == CONN_WORKER && bc->loop == wp->loop && bc->fd >= 0);
-    BRG_ASSERT(!bc->queued && !bc->timer.prev && !bc->refused);
-    bc->waits = 0;
-    if (!bc->takes_long && worker_hand_over(wp, bc))
+    BRG_ASSERT(!bc->queued && !bc->timer.prev && !bc->queue.refused);
+    bc->queue.waits = 0;
+    if (!bc->queue.takes_long && worker_hand_over(wp, bc))
         return 0;
     lock_counted(&wp->lock, LOCK_WORKERS);
     if (worker_is_full(wp, bc)) {
@@ -255,8 +256,8 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc)
         ap_log_error(APLOG_MARK, APLOG_ERR, rc, wp->loop->server, "cannot start a worker thread");
         return -1;
     }
-    bc->waits = !worker_is_free(wp);
-    worker_queue_add(bc->takes_long ? &wp->longs : &wp->any, bc);
+    bc->queue.waits = !worker_is_free(wp);
+    worker_queue_add(bc->queue.takes_long ? &wp->longs : &wp->any, bc);
     if ((is_hungry = rc != 0) != 0)
         worker_set_hungry(wp, 1);
     worker_unlock(wp);

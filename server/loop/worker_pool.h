@@ -15,7 +15,7 @@
  *   ----------  ----------------------------------  -------  --------------------------------------------
  *   submitted   the loop: worker_pool_submit()      pool     not in the wheel, on no list of the loop
  *   queued      a thread is free                    pool     linked by bc->next, oldest first
- *   refused     too late, or its client left        loop     bc->refused; the driver's refused() runs
+ *   refused     too late, or its client left        loop     bc->queue.refused; the driver's refused() runs
  *   running     the driver's work() returns         worker   bc and all that hangs on it; may block
  *   returned    the worker: loop_return()           loop     on loop->posted.returned until the loop's next turn
  *   taken back  the loop: the driver's run()        loop     bc->state becomes another one
@@ -57,7 +57,7 @@ worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, worker_share *sha
 void worker_pool_bound(worker_pool *wp, int waiting_most, apr_interval_time_t wait_most_us);
 
 /**
- * Queue bc, with bc->queued_at set; its driver's work() runs for it on a worker, which then owns it.
+ * Queue bc, with bc->work.since set; its driver's work() runs for it on a worker, which then owns it.
  * Threads: the loop.
  * @return 0; WORKER_POOL_FULL: the queue is full, and bc need not run; -1: there is no thread and
  * none can be started. bc is the loop's as before unless 0 is returned.
@@ -68,7 +68,7 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc);
 
 /**
  * Take out of the queue the connections that waited too long, or whose clients left after a while:
- * bc->refused says why. Costs one poll() call if anything waits. Threads: the loop.
+ * bc->queue.refused says why. Costs one poll() call if anything waits. Threads: the loop.
  * @return them, linked by next; the loop owns them again. NULL: none
  */
 brg_conn *worker_pool_refuse(worker_pool *wp, apr_time_t now);

@@ -62,7 +62,7 @@ struct worker_pool {
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t work;
     worker_queue any;   /* waiting connections */
-    worker_queue longs; /* those whose requests take long on a processor (brg_conn.takes_long) */
+    worker_queue longs; /* those whose requests take long on a processor (brg_conn.queue.takes_long) */
     int longs_n, longs_most; /* of the latter: that run; at most */
     int idle, alive, stopping;
     int is_hungry;

@@ -11,18 +11,18 @@ static uint64_t queue_round(const worker_queue *q, brg_conn *bc)
 {
     brg_conn *of = bc->master ? bc->master : bc;
 
-    of->round = (of->round > q->round ? of->round : q->round) + 1;
-    return of->round;
+    of->work.round = (of->work.round > q->round ? of->work.round : q->round) + 1;
+    return of->work.round;
 }
 
 void worker_queue_add(worker_queue *q, brg_conn *bc)
 {
     brg_conn **at = &q->first;
 
-    bc->round = queue_round(q, bc);
-    if (q->last && q->last->round <= bc->round)
+    bc->work.round = queue_round(q, bc);
+    if (q->last && q->last->work.round <= bc->work.round)
         at = &q->last->next;
-    while (*at && (*at)->round <= bc->round)
+    while (*at && (*at)->work.round <= bc->work.round)
         at = &(*at)->next;
     bc->next = *at;
     *at = bc;
@@ -42,8 +42,8 @@ brg_conn *worker_queue_take(worker_queue *q)
     if (!q->first)
         q->last = NULL;
     q->waiting--;
-    if (bc->round > q->round)
-        q->round = bc->round;
+    if (bc->work.round > q->round)
+        q->round = bc->work.round;
     bc->next = NULL;
     return bc;
 }
@@ -56,8 +56,8 @@ brg_conn **worker_queue_refuse(worker_queue *q, const struct pollfd *p, brg_conn
 
     q->last = NULL;
     for (; (bc = *at) != NULL; p++) {
-        bc->refused = (uint8_t)why(bc, p->revents, baton);
-        if (!bc->refused) {
+        bc->queue.refused = (uint8_t)why(bc, p->revents, baton);
+        if (!bc->queue.refused) {
             q->last = bc;
             at = &bc->next;
             continue;
@@ -77,7 +77,7 @@ brg_conn **worker_queue_refuse(worker_queue *q, const struct pollfd *p, brg_conn
  * client counts as gone only after a wait for a worker. */
 static int worker_may_have_left(const brg_conn *bc, apr_time_t now)
 {
-    return !bc->must_run && now - bc->queued_at >= WORKER_LEFT_US;
+    return !bc->queue.must_run && now - bc->work.since >= WORKER_LEFT_US;
 }
 
 /* The client of a connection that a worker took. 1: nobody waits for the answer. */
@@ -85,7 +85,7 @@ int worker_client_left(const brg_conn *bc, apr_time_t now)
 {
     struct pollfd p = {.fd = bc->fd, .events = POLLRDHUP};
 
-    if (!bc->must_run && transport_is_unwanted(bc))
+    if (!bc->queue.must_run && transport_is_unwanted(bc))
         return 1;
     return worker_may_have_left(bc, now) && poll(&p, 1, 0) > 0 && (p.revents & WORKER_LEFT_EVENTS);
 }

@@ -16,7 +16,7 @@
 #define WORKER_LEFT_EVENTS (POLLRDHUP | POLLHUP | POLLERR) /**< the client is gone */
 
 typedef struct worker_queue {
-    brg_conn *first, *last; /**< linked by next, sorted by brg_conn.round */
+    brg_conn *first, *last; /**< linked by next, sorted by brg_conn.work.round */
     int waiting;
     uint64_t round; /**< of the connection that was taken last */
 } worker_queue;
@@ -34,7 +34,7 @@ nfds_t worker_queue_polls(const worker_queue *q, struct pollfd *p, apr_time_t no
 int worker_client_left(const brg_conn *bc, apr_time_t now);
 
 /**
- * Take out all that @a why gives a reason to refuse, which becomes bc->refused, and append them to a list.
+ * Take out all that @a why gives a reason to refuse, which becomes bc->queue.refused, and append them to a list.
  * @param p          the events of each waiting connection, in order
  * @param list_tail  where the list ends
  * @return the list's end

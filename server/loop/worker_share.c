@@ -142,8 +142,8 @@ static apr_time_t worker_waits_since(const worker_pool *wp)
                    *lng = wp->longs_n < wp->longs_most ? wp->longs.first : NULL;
 
     if (!any || !lng)
-        return any ? any->queued_at : lng ? lng->queued_at : 0;
-    return any->queued_at < lng->queued_at ? any->queued_at : lng->queued_at;
+        return any ? any->work.since : lng ? lng->work.since : 0;
+    return any->work.since < lng->work.since ? any->work.since : lng->work.since;
 }
 
 /* Without a lock: of the hungry pools, and @a own, the one whose first connection waits the longest; or NULL. */

@@ -102,17 +102,17 @@ static void worker_show(const worker_pool *wp, int slot, int status)
 /* A connection for which a thread was free has not waited, and the clock need not be read. */
 static void worker_run(brg_conn *bc)
 {
-    const apr_time_t now = bc->waits ? clock_monotonic() : bc->queued_at;
+    const apr_time_t now = bc->queue.waits ? clock_monotonic() : bc->work.since;
 
     BRG_ASSERT_TAG(bc, CONN_TAG);
     BRG_ASSERT(bc->state == CONN_WORKER && !bc->queued && !bc->timer.prev);
-    if (now > bc->queued_at)
+    if (now > bc->work.since)
         figures_took_shared(&bc->loop->figures->others.took[BRG_TOOK_QUEUE],
-                            (uint64_t)(now - bc->queued_at));
+                            (uint64_t)(now - bc->work.since));
     else
         figures_add_shared(&bc->loop->figures->others.took[BRG_TOOK_QUEUE].n[0], 1);
     if (worker_client_left(bc, now))
-        bc->refused = CONN_REFUSED_LEFT;
+        bc->queue.refused = CONN_REFUSED_LEFT;
     else
         bc->driver->work(bc);
 }
@@ -158,7 +158,7 @@ static apr_time_t worker_do(worker_pool *wp, worker_seat *seat, brg_conn *bc, br
     atomic_store_explicit(&seat->jobs, jobs + 1, memory_order_relaxed);
     if (work)
         work->run(work);
-    else if (bc->waits)
+    else if (bc->queue.waits)
         worker_run_measured(wp, bc);
     else
         worker_run(bc);
@@ -198,7 +198,7 @@ static worker_pool *worker_loop(worker_pool *wp, worker_seat *seat)
     while (!worker_lend_back(wp->share) && worker_next(&wp, &bc, &work, now)) {
         const int took_long = takes_long;
 
-        takes_long = bc && bc->takes_long;
+        takes_long = bc && bc->queue.takes_long;
         worker_count(wp, 1);
         wp->longs_n += takes_long;
         if (took_long && !takes_long)

@@ -60,7 +60,7 @@ static void proxy_done(brg_conn *bc)
     BRG_ASSERT_TAG(w, PROXY_TAG);
     BRG_ASSERT(loop_self() == bc->loop && !bc->peer);
     wheel_cancel(&bc->loop->wheel, &bc->timer);
-    bc->client_len = bc->told = 0; /* the client is another one than the socket's peer */
+    bc->client.len = bc->client.told = 0; /* the client is another one than the socket's peer */
     if ((bc->peer = calloc(1, sizeof *bc->peer)) != NULL)
         proxy_tell(bc->peer, &w->source);
     else
@@ -70,7 +70,7 @@ static void proxy_done(brg_conn *bc)
     bc->below = NULL;
     bc->transport = NULL;
     bc->driver = bc->loop->config->services->driver;
-    bc->head_began = bc->loop->monotonic;
+    bc->input.began = bc->loop->monotonic;
     loop_front_done(bc);
 }
 
@@ -199,7 +199,7 @@ static apr_time_t proxy_due(const brg_conn *bc)
         limits(bc->base, &of);
     if (of.header.first_us && of.header.first_us < most)
         most = of.header.first_us;
-    return bc->head_began + most;
+    return bc->input.began + most;
 }
 
 static void proxy_run(brg_conn *bc)

@@ -56,7 +56,7 @@ int request_waits(const conn_rec *c)
 
 static uint64_t waiting_input(const brg_conn *bc)
 {
-    return bc->consumed + conn_in_size(bc);
+    return bc->input.consumed + conn_in_size(bc);
 }
 
 /* ---- for modules ---- */

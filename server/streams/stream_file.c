@@ -86,8 +86,8 @@ static void file_disk_ask(http_stream *s)
     s->bc = bc;
     bc->driver = &file_driver;
     bc->above = s;
-    bc->must_run = 1;
-    bc->queued_at = bc->loop->monotonic;
+    bc->queue.must_run = 1;
+    bc->work.since = bc->loop->monotonic;
     s->session->running_n++;
     figures_add(&bc->loop->figures->own.value[BRG_FIGURE_COLD], 1);
     conn_enter(bc, CONN_WORKER);

@@ -154,8 +154,8 @@ void stream_pipe_cancel(http_stream *s)
     pthread_cond_broadcast(&p->changed);
     pipe_unlock(s);
     if (bc && bc->state == CONN_WORKER && loop_self()) {
-        if (bc->drain) /* its worker learns of it there */
-            loop_drain_event(bc->loop, bc->drain);
+        if (bc->work.drain) /* its worker learns of it there */
+            loop_drain_event(bc->loop, bc->work.drain);
         return;
     }
     if (!bc)
@@ -408,8 +408,8 @@ void stream_pipe_go_on(http_stream *s)
     pthread_cond_broadcast(&p->changed);
     pipe_unlock(s);
     if (bc->state == CONN_WORKER) {
-        if (room && bc->drain)
-            loop_drain_event(bc->loop, bc->drain);
+        if (room && bc->work.drain)
+            loop_drain_event(bc->loop, bc->work.drain);
     } else if (bc->state == CONN_WAIT) {
         bc->rd_ready |= input;
         loop_ready(bc->loop, bc);

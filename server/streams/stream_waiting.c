@@ -254,7 +254,7 @@ static http_stream *waiting_next(const http_streams *all)
 {
     BRG_ASSERT(all->running_n >= all->waiting_n);
     if (all->running_n - all->waiting_n >= (unsigned)all->terms.max_streams ||
-        all->bc->longs_n >= STREAM_LONGS_MOST)
+        all->bc->queue.longs_n >= STREAM_LONGS_MOST)
         return NULL;
     return stream_first(all->waiting);
 }

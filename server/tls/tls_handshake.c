@@ -66,7 +66,7 @@ static apr_time_t handshake_due(const brg_conn *bc)
         limits(bc->base, &of);
     if (of.handshake.first_us && of.handshake.first_us < most)
         most = of.handshake.first_us;
-    return bc->head_began + most;
+    return bc->input.began + most;
 }
 
 static void handshake_wait(brg_conn *bc)
@@ -127,8 +127,8 @@ static void handshake_done(brg_conn *bc)
     BRG_ASSERT(bc->driver == &tls_handshake_driver && bc->requests == 0);
     wheel_cancel(&bc->loop->wheel, &bc->timer);
     bc->driver = handshake_driver_of(bc);
-    bc->head_began = bc->loop->monotonic;
-    bc->idle_until = bc->head_began + bc->base->timeout; /* for a protocol of modules */
+    bc->input.began = bc->loop->monotonic;
+    bc->idle_until = bc->input.began + bc->base->timeout; /* for a protocol of modules */
     bc->rd_ready = !t || !t->drained || t->kept;
     loop_again(bc->loop, bc);
 }
@@ -143,14 +143,14 @@ static void handshake_was_http(brg_conn *bc)
                  APLOGNO(01996) "SSL handshake failed: HTTP spoken on HTTPS port; trying to send "
                                 "HTML error page");
     conn_in_release(bc);
-    if (!(bc->in = loop_in_get(bc->loop))) {
+    if (!(bc->input.at = loop_in_get(bc->loop))) {
         handshake_drop(bc);
         return;
     }
-    bc->in_cap = LOOP_IN_BYTES;
-    bc->in_off = 0;
-    bc->in_len = sizeof tls_clear_request - 1;
-    memcpy(bc->in, tls_clear_request, bc->in_len);
+    bc->input.cap = LOOP_IN_BYTES;
+    bc->input.off = 0;
+    bc->input.len = sizeof tls_clear_request - 1;
+    memcpy(bc->input.at, tls_clear_request, bc->input.len);
     tls_release(bc);
     bc->below = (void *)(uintptr_t)&tls_misdirected;
     if (bc->c)
@@ -342,8 +342,8 @@ static void handshake_to_worker(brg_conn *bc)
     wheel_cancel(&bc->loop->wheel, &bc->timer);
     loop_unlist(bc->loop, bc);
     conn_in_release(bc);
-    bc->queued_at = bc->loop->monotonic;
-    bc->must_run = 0;
+    bc->work.since = bc->loop->monotonic;
+    bc->queue.must_run = 0;
     conn_enter(bc, CONN_WORKER);
     if (!worker_pool_submit(bc->loop->workers, bc))
         return;
@@ -373,8 +373,8 @@ static void handshake_work(brg_conn *bc)
 
 static void handshake_refused(brg_conn *bc)
 {
-    BRG_ASSERT(bc->state == CONN_WORKER && bc->refused);
-    bc->refused = CONN_NOT_REFUSED;
+    BRG_ASSERT(bc->state == CONN_WORKER && bc->queue.refused);
+    bc->queue.refused = CONN_NOT_REFUSED;
     conn_enter(bc, CONN_HEAD);
     handshake_drop(bc);
 }
@@ -391,7 +391,7 @@ static void handshake_returned(brg_conn *bc)
 {
     tls_conn *t = bc->below;
 
-    if (bc->refused) {
+    if (bc->queue.refused) {
         handshake_refused(bc);
         return;
     }

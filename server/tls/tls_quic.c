@@ -144,8 +144,8 @@ static int quic_to_worker(tls_quic *q)
 
     BRG_ASSERT(loop_self() == bc->loop && bc->state == CONN_HEAD && !q->busy);
     loop_unlist(bc->loop, bc);
-    bc->queued_at = bc->loop->monotonic;
-    bc->must_run = 0;
+    bc->work.since = bc->loop->monotonic;
+    bc->queue.must_run = 0;
     conn_enter(bc, CONN_WORKER);
     q->busy = 1;
     if (!worker_pool_submit(bc->loop->workers, bc))
@@ -287,8 +287,8 @@ static void quic_returned(brg_conn *bc)
     tls_sign_is_over(t);
     conn_enter(bc, CONN_HEAD);
     q->busy = 0;
-    if (bc->refused) {
-        bc->refused = CONN_NOT_REFUSED;
+    if (bc->queue.refused) {
+        bc->queue.refused = CONN_NOT_REFUSED;
         q->step = TLS_QUIC_FAILED;
     }
     if (!q->user) {

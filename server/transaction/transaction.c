@@ -37,8 +37,8 @@ size_t transaction_client(const transaction *t, const uint8_t **address)
 {
     if (t->r)
         return address_bytes(t->r->useragent_addr, address);
-    *address = t->bc->client;
-    return t->bc->client_len ? t->bc->client_len : conn_client_address(t->bc, address);
+    *address = t->bc->client.at;
+    return t->bc->client.len ? t->bc->client.len : conn_client_address(t->bc, address);
 }
 
 int transaction_is_named(const char *a, const char *b, size_t len)

@@ -75,7 +75,7 @@ static inline void transaction_end(brg_conn *bc, const server_rec *s, transactio
     transaction_count(bc->loop, 1, way);
     bc->gated = 0;
     bc->requests++;
-    bc->head_began = bc->loop->monotonic;
+    bc->input.began = bc->loop->monotonic;
     bc->idle_until = bc->loop->monotonic + s->keep_alive_timeout;
 }
 

@@ -61,7 +61,7 @@ static void expect(const char *text)
 static void expect_left(const char *text)
 {
     assert_int_equal(conn_in_size(&conn), strlen(text));
-    assert_memory_equal(conn.in + conn.in_off, text, strlen(text));
+    assert_memory_equal(conn.input.at + conn.input.off, text, strlen(text));
 }
 
 static void lines_are_taken_one_by_one(void **state)
@@ -244,8 +244,8 @@ static void long_pieces_are_shared(void **state)
     assert_int_equal(
         ap_get_brigade(conn.c->input_filters, first, AP_MODE_READBYTES, APR_BLOCK_READ, 1500),
         APR_SUCCESS);
-    assert_true(conn.in_shared);
-    at = conn.in;
+    assert_true(conn.input.shared);
+    at = conn.input.at;
     assert_int_equal(apr_bucket_read(APR_BRIGADE_FIRST(first), &data, &n, APR_BLOCK_READ),
                      APR_SUCCESS);
     assert_ptr_equal(data, at);
@@ -254,17 +254,17 @@ static void long_pieces_are_shared(void **state)
     say("next"); /* behind what is referred to */
     assert_int_equal(get(AP_MODE_SPECULATIVE, APR_BLOCK_READ, 4), APR_SUCCESS);
     expect("next");
-    assert_ptr_equal(conn.in + conn.in_off, at + 3000);
+    assert_ptr_equal(conn.input.at + conn.input.off, at + 3000);
     say(text); /* more than there is room for: another buffer */
     while (conn_in_size(&conn) < 3004)
         assert_int_equal(conn_read(&conn, APR_BLOCK_READ, -1), APR_SUCCESS);
-    assert_ptr_not_equal(conn.in, at);
-    assert_false(conn.in_shared);
+    assert_ptr_not_equal(conn.input.at, at);
+    assert_false(conn.input.shared);
     n = sizeof got;
     assert_int_equal(apr_brigade_flatten(first, got, &n), APR_SUCCESS);
     assert_int_equal(n, 1500);
     assert_memory_equal(got, text, 1500);
-    assert_memory_equal(conn.in + conn.in_off, "nextxxx", 7);
+    assert_memory_equal(conn.input.at + conn.input.off, "nextxxx", 7);
 }
 
 /* An idle connection holds no buffer. */
@@ -282,7 +282,7 @@ static void shared_input_is_let_go_when_the_connection_is_idle(void **state)
     assert_int_equal(((apr_bucket_refcount *)APR_BRIGADE_FIRST(bb)->data)->refcount, 2);
     conn_in_release(&conn);
     connection_input_idle(&conn);
-    assert_null(conn.in);
+    assert_null(conn.input.at);
     assert_int_equal(((apr_bucket_refcount *)APR_BRIGADE_FIRST(bb)->data)->refcount, 1);
     assert_memory_equal(at, text, 2000);
 }
@@ -297,10 +297,10 @@ static void shared_input_is_kept_when_the_connection_is_detached(void **state)
     memcpy(text + 1999, "head", 5);
     say(text);
     assert_int_equal(get(AP_MODE_READBYTES, APR_BLOCK_READ, 1999), APR_SUCCESS);
-    assert_true(conn.in_shared);
+    assert_true(conn.input.shared);
     apr_brigade_destroy(bb);
     connection_detach(&conn);
-    assert_false(conn.in_shared);
+    assert_false(conn.input.shared);
     expect_left("head");
     assert_int_equal(connection_attach(&conn), APR_SUCCESS);
     bb = apr_brigade_create(conn.c->pool, conn.c->bucket_alloc);

@@ -202,13 +202,13 @@ static void pipelined_answers_share_a_call(void **state)
     become_loop();
     reader_start(&r, client, 64);
     conn.c->keepalive = AP_CONN_KEEPALIVE;
-    conn.in = strdup(next_request);
-    conn.in_len = conn.in_cap = sizeof next_request - 1;
+    conn.input.at = strdup(next_request);
+    conn.input.len = conn.input.cap = sizeof next_request - 1;
     put(bb, immortal(&conn, "one", 3));
     put(bb, eos(&conn));
     assert_int_equal(pass(&conn, bb), APR_SUCCESS);
     assert_int_equal(sys.sendmsgs, 0);
-    conn.in_off = conn.in_len; /* no more requests wait */
+    conn.input.off = conn.input.len; /* no more requests wait */
     bb = new_brigade(&conn);
     put(bb, immortal(&conn, "two", 3));
     put(bb, eos(&conn));

@@ -138,7 +138,7 @@ static void test_from_memory(void **state)
         say(ASK);
         assert_int_equal(count(answers(), "HTTP/1.1 200 OK\r\n"), i);
         assert_int_equal(conn->state, CONN_IDLE);
-        assert_null(conn->in);
+        assert_null(conn->input.at);
         assert_int_equal(conn->requests, i);
     }
     assert_in_range(hits(), 1, 2);

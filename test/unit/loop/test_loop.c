@@ -324,7 +324,7 @@ static void test_silent_ones_make_room(void **state)
 
     open_connections(CONNECTIONS);
     for (int i = 0; i < 3; i++) {
-        conns[i]->head_began -= apr_time_from_sec(silent[i]);
+        conns[i]->input.began -= apr_time_from_sec(silent[i]);
         wheel_set(&loop->wheel, &conns[i]->timer, loop->monotonic + apr_time_from_sec(silent[i]));
     }
     conn_enter(conns[0], CONN_IDLE);

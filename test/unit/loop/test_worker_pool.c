@@ -108,7 +108,7 @@ static void make(brg_conn *bc, int ends[2], apr_time_t queued_at)
                      .driver = &driver,
                      .fd = ends[0],
                      .state = CONN_WORKER,
-                     .queued_at = queued_at};
+                     .work.since = queued_at};
 }
 
 /* Both workers are at the gate. */
@@ -177,7 +177,7 @@ static void test_queue_is_bounded(void **state)
     assert_true(worker_pool_is_short(loop.workers));
     assert_int_equal(worker_pool_submit(loop.workers, &bc[WORKERS + 1]), 0);
     assert_int_equal(worker_pool_submit(loop.workers, &bc[WORKERS + 2]), WORKER_POOL_FULL);
-    bc[WORKERS + 3].must_run = 1;
+    bc[WORKERS + 3].queue.must_run = 1;
     assert_int_equal(worker_pool_submit(loop.workers, &bc[WORKERS + 3]), 0);
     worker_pool_figures(loop.workers, &alive, &busy, &waiting);
     assert_int_equal(alive, WORKERS);
@@ -197,12 +197,12 @@ static void test_late_ones_are_refused_in_order(void **state)
     occupy(bc, ends);
     for (int i = 0; i < 4; i++) {
         make(&bc[WORKERS + i], ends[WORKERS + i], now - apr_time_from_sec(i == 3 ? 1 : 20 - i));
-        bc[WORKERS + i].must_run = i == 1;
+        bc[WORKERS + i].queue.must_run = i == 1;
         assert_int_equal(worker_pool_submit(loop.workers, &bc[WORKERS + i]), 0);
     }
     out = worker_pool_refuse(loop.workers, now);
     assert_ptr_equal(out, &bc[WORKERS]);
-    assert_int_equal(out->refused, CONN_REFUSED_LATE);
+    assert_int_equal(out->queue.refused, CONN_REFUSED_LATE);
     assert_ptr_equal(out->next, &bc[WORKERS + 2]);
     assert_null(out->next->next);
     assert_null(worker_pool_refuse(loop.workers, now));
@@ -230,7 +230,7 @@ static void test_clients_that_left(void **state)
     ends[WORKERS][1] = ends[WORKERS + 2][1] = -1;
     out = worker_pool_refuse(loop.workers, now);
     assert_ptr_equal(out, &bc[WORKERS + 2]);
-    assert_int_equal(out->refused, CONN_REFUSED_LEFT);
+    assert_int_equal(out->queue.refused, CONN_REFUSED_LEFT);
     assert_null(out->next);
     make(&bc[WORKERS + 3], ends[WORKERS + 3], now);
     assert_int_equal(worker_pool_submit(loop.workers, &bc[WORKERS + 3]), 0);
@@ -252,7 +252,7 @@ static void test_work_for_nobody_is_not_begun(void **state)
     ends[WORKERS][1] = -1;
     open_gate(WORKERS + 1);
     assert_int_equal(ran_n, WORKERS);
-    assert_int_equal(bc[WORKERS].refused, CONN_REFUSED_LEFT);
+    assert_int_equal(bc[WORKERS].queue.refused, CONN_REFUSED_LEFT);
     end(ends, WORKERS + 1);
 }
 
@@ -296,7 +296,7 @@ static void test_loops_are_served_in_turn(void **state)
     for (int i = WORKERS; i < WORKERS + ROUNDS; i++) {
         make(&bc[i], ends[i], now + i);
         bc[i].loop = i % 2 ? &other : &loop;
-        bc[i].must_run = 1;
+        bc[i].queue.must_run = 1;
         assert_int_equal(worker_pool_submit(bc[i].loop->workers, &bc[i]), 0);
     }
     assert_int_equal(told_full, ROUNDS);
@@ -317,7 +317,7 @@ static void test_what_takes_long_leaves_a_thread(void **state)
 
     for (int i = 0; i < 4; i++) {
         make(&bc[i], ends[i], now - 20 + i);
-        bc[i].takes_long = i < 3;
+        bc[i].queue.takes_long = i < 3;
         assert_int_equal(worker_pool_submit(loop.workers, &bc[i]), 0);
     }
     pthread_mutex_lock(&lock);
@@ -416,7 +416,7 @@ static void test_a_thread_that_sits_is_called(void **state)
     while (!atomic_load(&other.workers->seated) && !atomic_load(&loop.workers->seated))
         usleep(100);
     make(&bc[WORKERS + 1], ends[WORKERS + 1], clock_monotonic());
-    bc[WORKERS + 1].takes_long = 1;
+    bc[WORKERS + 1].queue.takes_long = 1;
     assert_int_equal(worker_pool_submit(loop.workers, &bc[WORKERS + 1]), 0);
     open_gate(WORKERS + 2);
     assert_int_equal(ran_n, WORKERS + 2);
@@ -436,9 +436,9 @@ static void *give_all(void *baton)
 
     for (int i = 0; i < g->n; i++) {
         g->bc[i].loop = g->loop;
-        g->bc[i].takes_long = i % 7 == 0;
-        g->bc[i].must_run = 1;
-        g->bc[i].queued_at = clock_monotonic();
+        g->bc[i].queue.takes_long = i % 7 == 0;
+        g->bc[i].queue.must_run = 1;
+        g->bc[i].work.since = clock_monotonic();
         while (worker_pool_submit(g->loop->workers, &g->bc[i]))
             usleep(10);
         if (i % 5 == 0)
@@ -492,17 +492,17 @@ static void test_a_stream_that_was_reset_is_not_begun(void **state)
     for (int i = WORKERS; i < WORKERS + 2; i++) {
         make(&bc[i], ends[i], now);
         bc[i].transport = &reset;
-        bc[i].must_run = i > WORKERS;
+        bc[i].queue.must_run = i > WORKERS;
         assert_int_equal(worker_pool_submit(loop.workers, &bc[i]), 0);
     }
     out = worker_pool_refuse(loop.workers, now);
     assert_ptr_equal(out, &bc[WORKERS]);
-    assert_int_equal(out->refused, CONN_REFUSED_LEFT);
-    out->refused = CONN_NOT_REFUSED;
+    assert_int_equal(out->queue.refused, CONN_REFUSED_LEFT);
+    out->queue.refused = CONN_NOT_REFUSED;
     assert_int_equal(worker_pool_submit(loop.workers, out), 0);
     open_gate(WORKERS + 2);
     assert_true(has_run(&bc[WORKERS + 1]) && !has_run(&bc[WORKERS]));
-    assert_int_equal(bc[WORKERS].refused, CONN_REFUSED_LEFT);
+    assert_int_equal(bc[WORKERS].queue.refused, CONN_REFUSED_LEFT);
     end(ends, WORKERS + 2);
 }
 

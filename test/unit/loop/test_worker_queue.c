@@ -101,7 +101,7 @@ static void test_refused_ones_are_taken_out(void **state)
     worker_queue_add(&q, &others[1]);
     for (int i = 0; i < 10; i += 2) {
         assert_ptr_equal(bc = worker_queue_take(&q), &streams[i]);
-        assert_int_equal(bc->refused, CONN_NOT_REFUSED);
+        assert_int_equal(bc->queue.refused, CONN_NOT_REFUSED);
         if (i == 0)
             assert_ptr_equal(worker_queue_take(&q), &others[1]);
     }

@@ -119,7 +119,7 @@ static inline void test_connect(brg_conn *bc, int *client)
 static inline void test_disconnect(brg_conn *bc, int client)
 {
     connection_detach(bc);
-    free(bc->in);
+    free(bc->input.at);
     close(bc->fd);
     close(client);
 }

@@ -49,7 +49,7 @@ static void test_the_end_counts(void **state)
     assert_int_equal(bc.transaction, TRANSACTION_END);
     assert_int_equal(bc.requests, 4);
     assert_int_equal(bc.idle_until, 1500);
-    assert_int_equal(bc.head_began, 1000);
+    assert_int_equal(bc.input.began, 1000);
     assert_int_equal(loop.turn.ended_n, 1);
     assert_int_equal(loop.turn.full_n, 0);
     transaction_enter(&bc, TRANSACTION_HEAD);
