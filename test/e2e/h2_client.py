@@ -7,7 +7,6 @@ import shutil
 import socket
 import struct
 
-import brigade
 from hpack_decoder import Decoder, integer
 from http_client import Truncated, of_fields
 
@@ -52,6 +51,7 @@ class Connection:
     """A connection in the clear, with prior knowledge."""
 
     def __init__(self, port, settings=b"", preface=True, wrap=None):
+        import brigade  # which has this one
         self.sock = socket.create_connection(("127.0.0.1", port), timeout=brigade.PATIENCE)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if wrap:
