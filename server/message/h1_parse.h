@@ -20,7 +20,9 @@ typedef struct h1_limits {
     http_field *room;
     uint8_t unsafe;      /**< HttpProtocolOptions Unsafe */
     uint8_t allow_09;    /**< HttpProtocolOptions Allow0.9 */
-    uint8_t any_major;   /**< the line was made from another protocol's request, such as HTTP/2's */
+    /** the line was made from another protocol's request, such as HTTP/2's; of a response: it may name that
+     * ("HTTP/2.0", "HTTP/2"), as uwsgi has it */
+    uint8_t any_major;
 } h1_limits;
 
 typedef enum h1_result {

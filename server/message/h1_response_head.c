@@ -47,12 +47,40 @@ static int response_digits(const char *p)
     return n;
 }
 
+/* Bytes of "HTTP/1.1", or of the "HTTP/2" that a head may have. */
+static size_t response_version_len(const h1_cursor *cur)
+{
+    const size_t n = RESPONSE_VERSION - 2;
+
+    return cur->limits->any_major && (size_t)(cur->end - cur->p) > n && cur->p[n] == ' '
+               ? n
+               : RESPONSE_VERSION;
+}
+
+/* One of another protocol counts as HTTP/1.1, which the rest of the head is. @return 0; -1: none */
+static int response_version(const h1_cursor *cur, size_t len)
+{
+    const char *p = cur->p;
+    http_head *head = cur->head;
+    const int is_first = p[5] == '1' && len == RESPONSE_VERSION;
+
+    if (memcmp(p, "HTTP/", 5) != 0 || !http_is(p[5], HTTP_C_DIGIT) ||
+        (len == RESPONSE_VERSION && (p[6] != '.' || !http_is(p[7], HTTP_C_DIGIT))) ||
+        (!is_first && !cur->limits->any_major))
+        return -1;
+    head->protocol = p;
+    head->protocol_len = (uint32_t)len;
+    head->major = 1;
+    head->minor = is_first ? (uint8_t)(p[7] - '0') : 1;
+    return 0;
+}
+
 /* "HTTP/1.1 200 OK"; the reason, and the space before it, may be missing (as some servers have it). */
 static h1_result response_line(h1_cursor *cur)
 {
     http_head *head = cur->head;
     const char *p = cur->p;
-    const size_t least = RESPONSE_VERSION + 1 + RESPONSE_CODE + 1;
+    const size_t version = response_version_len(cur), least = version + 1 + RESPONSE_CODE + 1;
     int code;
 
     head->line = p;
@@ -64,16 +92,11 @@ static h1_result response_line(h1_cursor *cur)
         return memchr(p, '\n', (size_t)(cur->end - p)) ? h1_bad(cur, 502, RESPONSE_WHY_LINE)
                                                        : H1_MORE;
     }
-    code = response_digits(p + RESPONSE_VERSION + 1);
-    if (memcmp(p, "HTTP/1.", 7) != 0 || !http_is(p[7], HTTP_C_DIGIT) ||
-        p[RESPONSE_VERSION] != ' ' || code < 100)
+    code = response_digits(p + version + 1);
+    if (response_version(cur, version) || p[version] != ' ' || code < 100)
         return h1_bad(cur, 502, RESPONSE_WHY_LINE);
-    head->protocol = p;
-    head->protocol_len = RESPONSE_VERSION;
-    head->major = 1;
-    head->minor = (uint8_t)(p[7] - '0');
     head->code = (uint16_t)code;
-    cur->p = p + RESPONSE_VERSION + 1 + RESPONSE_CODE;
+    cur->p = p + version + 1 + RESPONSE_CODE;
     if (*cur->p != ' ' && *cur->p != '\r' && *cur->p != '\n')
         return h1_bad(cur, 502, RESPONSE_WHY_LINE);
     return response_end_line(cur);
@@ -183,9 +206,9 @@ h1_result h1_parse_trailers(http_head *head, const char *buf, size_t len, size_t
 
 size_t h1_response_reason(const http_head *head, const char **reason)
 {
-    const uint32_t before = RESPONSE_VERSION + 1 + RESPONSE_CODE + 1;
+    const uint32_t before = head->protocol_len + 1 + RESPONSE_CODE + 1;
 
-    BRG_ASSERT(head->code);
+    BRG_ASSERT(head->code && (head->protocol_len || !head->line_len));
     *reason = head->line + head->line_len;
     if (head->line_len <= before)
         return 0;

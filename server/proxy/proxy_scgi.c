@@ -390,8 +390,10 @@ static apr_status_t uwsgi_head(proxy_exchange *x, http_head *head)
 static apr_status_t uwsgi_take(proxy_exchange *x)
 {
     /* without a request_rec heads that could be read in two ways are refused */
-    const h1_limits limits = {
-        .line = 8192, .field_size = SCRIPT_HEAD_MOST, .unsafe = !x->sink->ahead};
+    const h1_limits limits = {.line = 8192,
+                              .field_size = SCRIPT_HEAD_MOST,
+                              .unsafe = !x->sink->ahead,
+                              .any_major = 1}; /* that of SERVER_PROTOCOL */
     http_head head;
     size_t scanned = 0;
     apr_status_t rv;

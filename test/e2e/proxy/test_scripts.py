@@ -454,6 +454,16 @@ def test_statuses_that_end_no_request(serve, protocol, head_bytes):
         assert server.get("/").status != 500
 
 
+@pytest.mark.parametrize("version,code", [("HTTP/2.0", 200), ("HTTP/3.0", 200), ("HTTP/2", 200), ("HTTP/20", 502), ("HTTP/x.0", 502)])
+def test_uwsgi_names_the_version_of_the_request(serve, version, code):
+    """uWSGI answers with its SERVER_PROTOCOL, which is HTTP/2.0 where the client's is."""
+    with Script("uwsgi", lambda params, body, send: send(f"{version} 200 Fine\r\nX-A: b\r\nContent-Length: 2\r\n\r\nhi".encode())) as one:
+        server = serve(config(one))
+        for _ in range(8):  # by a plan in the end
+            got = server.get("/s/x")
+            assert got.status == code and (code == 502 or (got["X-A"], got.body) == ("b", b"hi"))
+
+
 @pytest.mark.parametrize("plans", ["", "FileCacheEntries 0\n"], ids=["planned", "full"])
 @pytest.mark.parametrize("length, body", [(5, b"hello"), (3, b"hel"), (10, b"hello")], ids=["right", "too-short", "too-long"])
 def test_lengths_that_uwsgi_scripts_tell(serve, length, body, plans):

@@ -175,6 +175,39 @@ static void test_lenient_line_ends(void **state)
     assert_int_equal(h1_parse_response(&head, text, strlen(text), &scanned, &limits), H1_BAD);
 }
 
+/* As uwsgi has it: the version of the client's request. The rest is of HTTP/1.1. */
+static void test_versions_of_others(void **state)
+{
+    static const h1_limits any = {.line = 200, .field_size = 100, .fields = 10, .any_major = 1};
+    static const char *const good[] = {"HTTP/2.0 200 Fine\r\n\r\n", "HTTP/3.0 200 Fine\r\n\r\n",
+                                       "HTTP/2 200 Fine\r\n\r\n", "HTTP/1.0 200 Fine\r\n\r\n"};
+    static const char *const bad[] = {"HTTP/20 200 Fine\r\n\r\n", "HTTP/x.0 200 Fine\r\n\r\n",
+                                      "HTTP/2. 200 Fine\r\n\r\n", "HTTP/x 200 Fine\r\n\r\n"};
+    static http_head head;
+    const char *reason;
+
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        for (size_t n = 1; n < strlen(good[i]); n++) {
+            size_t part = 0;
+
+            assert_int_equal(h1_parse_response(&head, good[i], n, &part, &any), H1_MORE);
+        }
+        size_t scanned = 0;
+
+        assert_int_equal(h1_parse_response(&head, good[i], strlen(good[i]), &scanned, &any),
+                         H1_DONE);
+        assert_int_equal(head.code, 200);
+        assert_int_equal(head.major * 10 + head.minor, i == 3 ? 10 : 11);
+        assert_int_equal(h1_response_reason(&head, &reason), 4);
+        assert_memory_equal(reason, "Fine", 4);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        size_t scanned = 0;
+
+        assert_int_equal(h1_parse_response(&head, bad[i], strlen(bad[i]), &scanned, &any), H1_BAD);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +215,7 @@ int main(void)
         cmocka_unit_test(test_fields_and_reason),
         cmocka_unit_test(test_methods),
         cmocka_unit_test(test_lenient_line_ends),
+        cmocka_unit_test(test_versions_of_others),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
