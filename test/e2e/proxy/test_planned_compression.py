@@ -10,15 +10,18 @@ import zlib
 
 import pytest
 
+import brigade
 import effort
 import h2_client
 from backend import Backend
 from brigade import APACHE_MODULES, PATIENCE, wait_until
 from codings import needs_all, unbrotli
+from http3_client import ask, http3_python
 from http_client import Truncated
 from planned_scripts import SCRIPTS, old
 from planned_site import CONFIG, DATE, full_ways, neutral, text_of
 from script_backend import STDOUT, Script, end, record
+from tls_site import certificate
 
 pytestmark = [pytest.mark.only("brigade"), needs_all]
 
@@ -333,3 +336,26 @@ def test_a_client_that_reads_late(serve, framing):
         assert got[1:] == (body, True)
         assert full_ways(server) == before + 20
         client.close()
+
+
+PYTHON = http3_python(brigade.REPOSITORY)
+HTTP3 = "Protocols h3 http/1.1\nListen 127.0.0.1:@TLS@ https\nSSLEngine on\nSSLCertificateFile @ROOT@/conf/cert.pem\nSSLCertificateKeyFile @ROOT@/conf/key.pem\n"
+
+
+@pytest.mark.skipif(not PYTHON, reason="no interpreter with aioquic and pycurl (http3_client.py)")
+@pytest.mark.parametrize("frame", ["length", "chunks", "fcgi"])
+def test_over_http3(serve, frame):
+    body = text_like(random.Random(SEED), 90000)
+    told = []
+    with Origin(frame) as origin:
+        origin.pieces = in_pieces(FRAMES[frame](body), [30000])
+        for more in ("", "FileCacheEntries 0\n"):
+            tls = brigade.free_port()
+            server = serve.unstarted(CONFIG + more + HTTP3.replace("@TLS@", str(tls)) + origin.site() + GZIP, files={"x.php": old})
+            certificate(server)
+            server.start()
+            before = full_ways(server)
+            got = ask(PYTHON, "aioquic", [{"url": f"https://127.0.0.1:{tls}{origin.target}", "headers": {"accept-encoding": "gzip"}}] * 8)
+            assert more or full_ways(server) - before <= 4
+            told.append([(a.status, {n: v for n, v in a.headers.items() if n not in ("date", "content-length")}, gzip.decompress(a.body)) for a in got])
+    assert told[0] == told[1] and told[0][0][2] == body
