@@ -85,12 +85,16 @@ static void h2c_tell_waiting(proxy_exchange *x, const h2c_session *s)
 static int h2c_send(proxy_exchange *x)
 {
     h2c_stream *st = x->script;
-    int any;
+    int any = 0;
 
     if (!st->s)
         return 0;
-    any = h2c_flush(x, st);
+    /* Frames that wait leave first, and a body goes on until the socket is full: only then does an event tell that there is room. */
     h2c_write(st->s);
+    while (h2c_flush(x, st)) {
+        any = 1;
+        h2c_write(st->s);
+    }
     h2c_tell_waiting(x, st->s);
     return any;
 }

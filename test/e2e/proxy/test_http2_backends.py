@@ -12,7 +12,7 @@ import pytest
 
 from backend import Backend as Http1Backend
 from brigade import wait_until
-from h2_client import PING, RST_STREAM, WINDOW_UPDATE
+from h2_client import PING, RST_STREAM, WINDOW_UPDATE, Client
 from h2_streams import Backend
 from ports import free_port, named_localhost
 from processes import accepts
@@ -227,6 +227,35 @@ def test_a_slow_client_holds_up_nobody(serve):
         assert len(backend.connections) == 1 and backend.connections[0].windows[1] < MIB
         assert slow.read_response().body == body
         slow.close()
+
+
+class Uploader(Client):
+    """Tells when its body has left."""
+    sent = None
+
+    def _send_body(self, answer, body):
+        super()._send_body(answer, body)
+        self.sent.set()
+
+
+@pytest.mark.parametrize("size", [132000, 140000, 160000])
+def test_a_window_that_opens_at_once(serve, size):
+    """More than the server frames at a time is there when it opens, and all of it goes."""
+    with Backend(settings=setting(4, MIB), credits=False) as backend:
+        server = serve(config(backend, more="Protocols h2c http/1.1"), {"a.txt": "a"})
+        with Uploader("127.0.0.1", server.port, 20) as client:
+            client.sent, got = threading.Event(), []
+            thread = threading.Thread(target=lambda: got.append(client.request("POST", "/p/x", body=b"u" * size)), daemon=True)
+            thread.start()
+            stream = backend.wait_streams(1)[0]
+            assert client.sent.wait(20)
+            assert server.get("/a.txt").status == 200  # the loop has read all that was sent before
+            stream.connection.credit(0, MIB)
+            backend.wait(lambda: stream.ended, 10)
+            assert stream.body == b"u" * size
+            stream.answer()
+            thread.join(20)
+            assert got[0].status == 200
 
 
 def test_uploads_share_the_window(serve):
