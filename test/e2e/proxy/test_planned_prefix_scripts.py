@@ -139,3 +139,16 @@ def test_a_message_names_its_own_url(serve):
         assert full_ways(server) == before
         wait_until(lambda: b"said late" in server.read("logs/error_log"))
         assert b"script: fcgi://localhost/base/told" in server.read("logs/error_log")
+
+
+def test_a_field_in_the_place_of_a_variable(serve):
+    """The first field of a request stands where the last variable of the configuration would: others of its plan would lack that one."""
+    one = []
+    with Script("scgi", plain(one)) as backend:
+        one.append(backend)
+        server = serve(CONFIG + f"ProxyPass /p/ unix:{backend.path}|scgi://localhost/\nSetEnv HTTP_X_B fixed\n" + LOG)
+        with server.connect() as client:
+            for field, value in [("X-B: 1\r\n", "1")] * 6 + [("", "fixed")] * 6 + [("X-B: 1\r\n", "1")]:
+                client.send(f"GET /p/x HTTP/1.1\r\n{field}Host: localhost\r\n\r\n")
+                client.read_until(b"0\r\n\r\n")
+                assert backend.seen[-1][0].get("HTTP_X_B") == value
