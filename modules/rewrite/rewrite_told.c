@@ -78,10 +78,11 @@ static int told_file_test(const rewrite_cond *cond)
             !strcmp(cond->input, "%{SCRIPT_FILENAME}"));
 }
 
-/* Each path is matched anew. */
+/* Each path is tested anew. */
 static int told_path_test(const rewrite_cond *cond)
 {
-    return cond->test == REWRITE_REGEX && cond->regex && !cond->captures &&
+    return (cond->test == REWRITE_SAME ? cond->operand != NULL
+                                       : cond->test == REWRITE_REGEX && cond->regex) &&
            !strcmp(cond->input, "%{REQUEST_URI}");
 }
 
@@ -107,7 +108,7 @@ static int told_conditions(const apr_array_header_t *conds)
         const rewrite_cond *cond = &APR_ARRAY_IDX(conds, i, rewrite_cond);
         const int compares = cond->test == REWRITE_REGEX || cond->test >= REWRITE_LESS;
 
-        if (!told_file_test(cond) && !told_path_test(cond) &&
+        if (!told_file_test(cond) && !(told_path_test(cond) && !cond->captures) &&
             (!compares || cond->test == REWRITE_EXPR || !told_text(cond->input, NULL)))
             return 0;
     }
@@ -181,21 +182,46 @@ static int told_groups(told_name *n, unsigned groups, const ap_regmatch_t *at)
     return 1;
 }
 
+/* @return 1 or 0; -1: it cannot be told */
+static int told_path_holds(const told_name *n, const rewrite_cond *cond)
+{
+    int rv;
+
+    if (cond->test == REWRITE_SAME)
+        rv = (cond->nocase ? strcasecmp : strcmp)(n->uri, cond->operand);
+    else if ((rv = ap_regexec(cond->regex, n->uri, 0, NULL, 0)) != 0 && rv != AP_REG_NOMATCH)
+        return -1;
+    return (rv == 0) != cond->negated;
+}
+
 /* Conditions that look at the path, whether they are come to or not. @return 0: one cannot be told */
 static int told_paths(told_name *n, const apr_array_header_t *conds)
 {
     for (int i = 0; i < conds->nelts; i++) {
         const rewrite_cond *cond = &APR_ARRAY_IDX(conds, i, rewrite_cond);
-        int rv;
+        const int holds = told_path_test(cond) ? told_path_holds(n, cond) : 0;
 
-        if (!told_path_test(cond))
-            continue;
-        rv = ap_regexec(cond->regex, n->uri, 0, NULL, 0);
-        if (rv && rv != AP_REG_NOMATCH)
+        if (holds < 0)
             return 0;
-        told_mix(n, rv == 0);
+        told_mix(n, (unsigned)holds);
     }
     return 1;
+}
+
+/* One of the conditions, or all that OR joins, fail for this path, whatever the others say: the rule does nothing, whatever it would do. */
+static int told_fails(const told_name *n, const apr_array_header_t *conds)
+{
+    int failed = 1;
+
+    for (int i = 0; i < conds->nelts; i++) {
+        const rewrite_cond *cond = &APR_ARRAY_IDX(conds, i, rewrite_cond);
+
+        failed = failed && told_path_test(cond) && told_path_holds(n, cond) == 0;
+        if (!cond->or_next && failed)
+            return 1;
+        failed |= !cond->or_next;
+    }
+    return 0;
 }
 
 /* It matches. @return 0: its effect is not the same for names that are told alike */
@@ -214,7 +240,7 @@ static int told_rule(told_name *n, const rewrite_rule *rule, int is_file, int is
     const unsigned ends = REWRITE_F_LAST | REWRITE_F_END;
     const int negated = (rule->flags & REWRITE_F_NEGATED) != 0;
     ap_regmatch_t at[AP_MAX_REG_MATCH];
-    int rv;
+    int rv, fails;
 
     if (!n->of_server && (is_file ? rule->no_file : rule->no_lack))
         return 0;
@@ -223,6 +249,10 @@ static int told_rule(told_name *n, const rewrite_rule *rule, int is_file, int is
         return -1;
     told_mix(n, (rv == 0) != negated);
     if ((rv == 0) == negated)
+        return 0;
+    fails = told_fails(n, rule->conds);
+    told_mix(n, (unsigned)fails);
+    if (fails)
         return 0;
     if (!told_effect(n, rule, at))
         return -1;

@@ -201,7 +201,38 @@ static void paths_of_conditions_are_matched_anew(void **state)
     assert_true(told("c", 0) >= 0 && told("c", 0) != told("a", 0));
     cond->captures = 1;
     rewrite_tell_rule(&APR_ARRAY_IDX(told_section.rules, 0, rewrite_rule));
-    assert_true(told("a", 0) == BRG_CACHE_NAME_COUNTS);
+    assert_true(told("c", 0) == BRG_CACHE_NAME_COUNTS);
+    assert_true(told("a", 0) >= 0 && told("a", 0) == told("b", 0)); /* it does nothing */
+}
+
+/* Whatever a rule would do, it does not where one of its conditions fails for the path, or all that OR joins. */
+static void rules_whose_conditions_fail_are_told(void **state)
+{
+    rewrite_rule *rule;
+    rewrite_cond *cond;
+
+    told_begins();
+    told_rule("^", "%1", REWRITE_F_LAST, "%{REQUEST_URI}", REWRITE_SAME, 0);
+    rule = &APR_ARRAY_IDX(told_section.rules, 0, rewrite_rule);
+    cond = apr_array_push((apr_array_header_t *)(uintptr_t)rule->conds);
+    memset(cond, 0, sizeof *cond);
+    cond->input = "%{REQUEST_URI}";
+    cond->regex = ap_pregcomp(told_pool, "^/docs/[ab]", AP_REG_EXTENDED);
+    cond = &APR_ARRAY_IDX(rule->conds, 0, rewrite_cond);
+    cond->operand = "/docs/X";
+    cond->or_next = cond->nocase = 1;
+    rewrite_tell_rule(rule);
+    assert_true(told("c", 0) >= 0 && told("c", 0) == told("d", 0));
+    assert_true(told("a", 0) == BRG_CACHE_NAME_COUNTS && told("x", 0) == BRG_CACHE_NAME_COUNTS);
+    cond->or_next = 0;
+    rewrite_tell_rule(rule);
+    assert_true(told("a", 0) >= 0 && told("x", 0) == told("a", 0) && told("c", 0) == told("a", 0));
+    cond->input = "%{THE_REQUEST}";
+    rewrite_tell_rule(rule);
+    assert_true(told("c", 0) >= 0 && told("a", 0) == BRG_CACHE_NAME_COUNTS);
+    cond->or_next = 1;
+    rewrite_tell_rule(rule);
+    assert_true(told("c", 0) == BRG_CACHE_NAME_COUNTS);
 }
 
 static void paths_that_a_name_is_part_of_are_not_told(void **state)
@@ -272,6 +303,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_names_go_the_same_way),
+        cmocka_unit_test(rules_whose_conditions_fail_are_told),
         cmocka_unit_test(parts_of_names_are_not_told),
         cmocka_unit_test(groups_that_are_not_used_do_not_count),
         cmocka_unit_test(names_of_different_rules_differ),
