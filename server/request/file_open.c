@@ -218,6 +218,40 @@ static int file_walk_may_open(const request_rec *r, const request_files *files, 
            !(wanted & APR_FINFO_LINK);
 }
 
+#define FILE_BEHIND_MOST 8 /* names behind that of a file */
+
+/* @return 1: it is there, and no folder; 0: it is one, or not there; -1: that is not known without waiting */
+static int file_is_no_folder(const char *path)
+{
+    const int fd = file_openat2(path, O_PATH | O_DIRECTORY | O_CLOEXEC, RESOLVE_CACHED);
+
+    if (fd < 0)
+        return errno == EAGAIN ? -1 : errno == ENOTDIR;
+    close(fd);
+    return 0;
+}
+
+/* A path that goes on behind a file (PATH_INFO): the kernel does not say so of what it has at hand, but EAGAIN. */
+static void file_find_above(request_rec *r, request_files *files)
+{
+    char *path = apr_pstrdup(r->pool, r->filename), *slash;
+    int is = -1;
+
+    for (int i = 0; is < 0 && i < FILE_BEHIND_MOST && (slash = strrchr(path, '/')) != path; i++) {
+        *slash = '\0';
+        is = file_is_no_folder(path);
+    }
+    if (is == 1)
+        files->file = path;
+}
+
+static int file_is_above(const request_rec *r, const request_files *files)
+{
+    const size_t len = files->file ? strlen(files->file) : 0;
+
+    return len && !strncmp(r->filename, files->file, len) && r->filename[len] == '/';
+}
+
 static apr_status_t file_walk_open(apr_finfo_t *finfo, request_rec *r, apr_int32_t wanted)
 {
     request_files *files = request_files_of(r);
@@ -227,9 +261,14 @@ static apr_status_t file_walk_open(apr_finfo_t *finfo, request_rec *r, apr_int32
     BRG_ASSERT(r->filename != NULL);
     if (!file_walk_may_open(r, files, wanted))
         return AP_DECLINED;
+    if (file_is_above(r, files))
+        return ENOTDIR;
     rv = file_open_name(&file, r, r->filename, file_may_defer(r));
-    if (APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_ENOTDIR(rv) ||
-        (APR_STATUS_IS_EAGAIN(rv) && file_may_defer(r)))
+    if (APR_STATUS_IS_EAGAIN(rv) && file_may_defer(r)) {
+        file_find_above(r, files);
+        return file_is_above(r, files) ? ENOTDIR : rv;
+    }
+    if (APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_ENOTDIR(rv))
         return rv;
     if (rv != APR_SUCCESS)
         return AP_DECLINED; /* it exists but cannot be read: stat() may still work */

@@ -46,6 +46,7 @@ typedef struct request_files {
     /** r->filename as the walk left it, of which r->finfo tells; NULL: no walk came to its end */
     const char *walked;
     const char *rest; /**< r->path_info as the walk left it */
+    const char *file; /**< a file that is no folder, in r->pool: nothing is below it; NULL: none was met */
     int stage;        /**< with REQUEST_AUTH_PENDING: where the phases continue */
     /** the request's hold on the folder table (request/folder_private.h) */
     struct folder_hold *folders;
