@@ -313,8 +313,13 @@ static void brg_coded_not_modified(request_rec *r)
 /* The answer of a backend is compressed as it comes, and between pieces others have their turn. */
 static int decide_takes_long(const request_rec *r, const compress_coder *coder)
 {
-    if (r->handler && !strncmp(r->handler, "proxy", 5))
-        return 0;
+    const compress_source source = {.length = -1};
+    brg_coder_settings settings = {.coding = coder->coding};
+
+    if (r->handler && !strncmp(r->handler, "proxy", 5)) {
+        coder->settings(compress_conf_of(r, coder), &source, &settings);
+        return !brg_coder_is_quick(&settings);
+    }
     return r->finfo.filetype != APR_REG || r->finfo.size > (apr_off_t)coder->loop_most;
 }
 

@@ -91,7 +91,7 @@ static int brg_coding_step_of(const ap_filter_t *f, brg_coding_step *step)
     step->with_user = conf->private == 1;
     step->has_user = r->user != NULL;
     told_compression(step, compress_conf_of(r, coder), coder);
-    return 1;
+    return brg_coder_is_quick(&step->coder);
 }
 
 /* ---- a response ---- */

@@ -67,6 +67,9 @@ BRG_DECLARE(brg_coder *) brg_coder_begin(const brg_coder_settings *settings);
 /** 1 if the server was built with the library of @a coding. Threads: any. */
 BRG_DECLARE(int) brg_coder_is_there(enum brg_coding coding);
 
+/** 1: at that level 64 KiB take some milliseconds at most, so that an event loop may do it. Threads: any. */
+BRG_DECLARE(int) brg_coder_is_quick(const brg_coder_settings *settings);
+
 /** Compress some of it. Threads: one at a time. Blocking: no; it takes about a millisecond for 64 KiB at usual levels. */
 BRG_DECLARE(brg_coder_result) brg_coder_step(brg_coder *c, brg_coder_io *io, brg_coder_op op);
 

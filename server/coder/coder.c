@@ -21,6 +21,15 @@ BRG_DECLARE(int) brg_coder_is_there(enum brg_coding coding)
     return coder_kinds[coding] != NULL;
 }
 
+BRG_DECLARE(int) brg_coder_is_quick(const brg_coder_settings *settings)
+{
+    static const short most[BRG_CODINGS] = {
+        [BRG_CODING_GZIP] = 9, [BRG_CODING_BROTLI] = 9, [BRG_CODING_ZSTD] = 12};
+
+    BRG_ASSERT(settings->coding > BRG_CODING_NONE && settings->coding < BRG_CODINGS);
+    return settings->level <= most[settings->coding];
+}
+
 BRG_DECLARE(brg_coder *) brg_coder_begin(const brg_coder_settings *settings)
 {
     const coder_kind *kind;

@@ -164,8 +164,10 @@ int coding_of_file(const request_rec *r, const ap_filter_rec_t *frec, brg_coding
     step->only_html = only && !strcmp(only, "1");
     step->forced = coding_variable(r, file->force) != NULL;
     step->with_user = 1;
-    step->is_told = step->coding != BRG_CODING_NONE && stock_coding_tell(r->server, step);
-    return 1;
+    if (step->coding == BRG_CODING_NONE)
+        return 1;
+    step->is_told = stock_coding_tell(r->server, step);
+    return brg_coder_is_quick(&step->coder);
 }
 
 /* Lists, and names that mean no coding, are left to the filter. */

@@ -85,19 +85,23 @@ static int stock_takes_coding(const request_rec *r)
 }
 
 /* A loop compresses a backend's answer as it comes, with our own filters, too. */
-static int stock_takes_pieces(const request_rec *r)
+static int stock_takes_pieces(const request_rec *r, const ap_filter_t *f)
 {
-    return r->handler && !strncmp(r->handler, "proxy", 5);
+    brg_coding_step step = {.coding = coding_of_filter(f->frec)};
+
+    if (!r->handler || strncmp(r->handler, "proxy", 5) != 0 || step.coding == BRG_CODING_ZSTD)
+        return 0;
+    (void)stock_coding_tell(r->server, &step);
+    return brg_coder_is_quick(&step.coder);
 }
 
 static int stock_compression_waits(request_rec *r)
 {
-    const int likely = !stock_takes_pieces(r) && stock_takes_coding(r);
-
     if (r->finfo.filetype == APR_REG && r->finfo.size <= STOCK_DEFLATE_BYTES)
         return 0;
     for (const ap_filter_t *f = r->output_filters; f; f = f->next)
-        if ((likely && coding_is_likely(f)) || !ap_cstr_casecmp(f->frec->name, "inflate"))
+        if ((coding_is_likely(f) && stock_takes_coding(r) && !stock_takes_pieces(r, f)) ||
+            !ap_cstr_casecmp(f->frec->name, "inflate"))
             return 1;
     return 0;
 }

@@ -165,3 +165,12 @@ def test_what_the_filter_alone_can_say(serve, site, more, fields):
         head = "GET /p/x HTTP/1.1\r\nHost: localhost\r\n" + (fields or "Accept-Encoding: gzip\r\n")
         planned = is_planned(serve(f"{LOADS.get(site, '')}{CONFIG}ProxyPass /p/ http://127.0.0.1:{backend.port}/\n{SITES[site]}{more}"), head)
         assert planned == (not more and site == "by type")
+
+
+@pytest.mark.parametrize("site", ["always one of two", "by two files"])
+@pytest.mark.parametrize("quality", [9, 10])
+def test_what_takes_long_has_no_plan(serve, site, quality):
+    """A loop would stand still."""
+    with Backend({"*": answer(BODY, fields=[("Date", DATE[6:]), ("Content-Type", "text/html")])}) as backend:
+        text = f"{LOADS.get(site, '')}{CONFIG}ProxyPass /p/ http://127.0.0.1:{backend.port}/\n{SITES[site]}BrotliCompressionQuality {quality}\n"
+        assert is_planned(serve(text), "GET /p/x HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: br\r\n") == (quality == 9)
