@@ -57,7 +57,8 @@ OWN = {("cache", "cachemaxvariants"), ("cache", "cachemaxtags"), ("cache", "cach
        ("cache", "cachekeymodify"), ("cache", "cachelookup"), ("cache", "cachenovarysearch"), ("cache", "cachesortquery"), ("cache", "litespeedcache"),
        ("cache", "litespeedsessions"),
        ("cache", "cachestatusheader"), ("cache", "cachememory"), ("cache", "cachepurge"), ("cache", "cacherefreshahead"),
-       ("cache_disk", "cachemaxsize"), ("md", "autohttps")}
+       ("cache_disk", "cachemaxsize"), ("md", "autohttps"), ("md", "mdondemand"),
+       ("md", "mdondemandlimits"), ("md", "mddnsresponder")}
 
 
 def test_the_table_is_complete():

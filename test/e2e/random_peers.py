@@ -208,6 +208,10 @@ class Asked:
     def __repr__(self):
         return f"{self.method} {self.target}: {self.status} {self.head[:300]!r} {len(self.body)} bytes, whole {self.whole}"
 
+    def is_of_another(self):
+        named = IDENTITY.match(self.body)
+        return self.whole and bool(named) and self.body == body_of(named[0].decode(), len(self.body))
+
     def wrong(self, tolerant=False):
         """Why it may not be so; None: it may. `tolerant`: the connection to the backend may end by another's fault."""
         own = self.status in (200, 204, 304, 404, 413)
@@ -215,10 +219,11 @@ class Asked:
         if strangers:
             return f"bytes of {strangers}"
         expected = b"" if self.method == "HEAD" or self.status in (204, 304) else body_of(self.identity, self.size)
-        if tolerant and self.body == EXTRA:
-            return None  # a whole answer that nobody asked for came late: it looks like that of the next request
+        if tolerant and (self.body == EXTRA or self.is_of_another()):
+            return None  # a whole answer that nobody asked for came late: it looks like that of the next request, whose own may come for the one behind it
         if own and not expected.startswith(self.body):
-            return "other bytes"
+            at = next((i for i, (a, b) in enumerate(zip(expected, self.body)) if a != b), min(len(expected), len(self.body)))
+            return f"other bytes from {at} on: {self.body[max(at - 20, 0):at + 100]!r} for {expected[max(at - 20, 0):at + 100]!r}"
         if own and self.whole and self.body != expected:
             return f"{len(expected) - len(self.body)} bytes are missing"
         if self.given_up or self.kind == "any":

@@ -32,7 +32,7 @@ def test_each_row_names_what_is_there():
     (["server/proxy/exchange.c"], "e2e/proxy", "compat/test_proxied.py", "e2e/ssi"),
     (["filters/ssi/ssi_lex.c"], "e2e/ssi", "compat/test_compare.py", "e2e/proxy"),
     (["test/e2e/files/test_paths.py"], "e2e/files/test_paths.py", "e2e/files/test_paths.py", "e2e/ssi"),
-    (["test/e2e/planned_site.py"], "e2e/proxy/test_planned.py", "e2e/proxy/test_planned_streams.py", "e2e/proxy"),
+    (["test/e2e/planned_site.py"], "e2e/cached/test_front.py", "e2e/proxy/test_planned_streams.py", "e2e/proxy"),
 ])
 def test_which_tests(files, first, among, absent):
     chosen = changed_tests.selection(files, TABLE)
