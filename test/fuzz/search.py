@@ -94,7 +94,7 @@ def main():
     parser.add_argument("--binaries", default=os.path.join(TOP, "out", "fuzz", "test"))
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
-    options.folder = os.path.abspath(options.folder)
+    options.folder, options.binaries = os.path.abspath(options.folder), os.path.abspath(options.binaries)
     os.makedirs(options.folder, exist_ok=True)
     names, ledger = options.targets or targets(), Ledger(options.folder)
     unknown = [name for name in names if not os.path.exists(os.path.join(options.binaries, f"fuzz_{name}"))]
