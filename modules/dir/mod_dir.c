@@ -295,13 +295,6 @@ static int dir_depends(request_rec *r)
                                                                 : BRG_CACHE_STATIC;
 }
 
-/* All that is not there falls back to the same resource. */
-static apr_int64_t dir_name(const server_rec *s, ap_conf_vector_t *dir, const char *path,
-                            const char *filename, const char *path_info, int is_file)
-{
-    return 0;
-}
-
 static const command_rec dir_commands[] = {
     AP_INIT_TAKE1("FallbackResource", ap_set_string_slot, (void *)offsetof(dir_conf, fallback),
                   OR_INDEXES, "Set a default handler"),
@@ -317,7 +310,6 @@ static void dir_register_hooks(apr_pool_t *p)
 {
     ap_hook_fixups(dir_fixup, NULL, NULL, APR_HOOK_LAST);
     brg_cache_declare(&dir_module, dir_depends);
-    brg_cache_name_declare(&dir_module, dir_name);
 }
 
 module AP_MODULE_DECLARE_DATA dir_module = {
