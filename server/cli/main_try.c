@@ -287,6 +287,9 @@ static void try_note_plan(request_rec *r)
     const char *why = found ? found->unplanned : NULL;
 
     trial.asks_backend = why || cache_plan_is_offered(r);
+    if (why && found->unplanned_filter)
+        why = apr_pstrcat(r->pool, "the filter ", found->unplanned_filter,
+                          " is on the answer's way", NULL);
     if (!why && trial.asks_backend && policy_ask_modules(r, &reason) == BRG_CACHE_VOLATILE)
         why = apr_pstrcat(r->pool, reason.module, ": ", reason.why, NULL);
     apr_snprintf(trial.unplanned, sizeof trial.unplanned, "%s", why ? why : "");

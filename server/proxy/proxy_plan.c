@@ -14,7 +14,6 @@
 #include "brigade/assert.h"
 #include "http_core.h"
 #include "mod_core.h"
-#include "apr_strings.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,8 +32,7 @@ static int plan_filters_are_plain(proxy_exchange *x)
 
     for (; f && f->frec->ftype < AP_FTYPE_PROTOCOL && !proxy_edits_filter(f->frec); f = f->next)
         if (!proxy_coding_take(x, f)) {
-            request_set_unplanned(r, apr_pstrcat(r->pool, "the filter ", f->frec->name,
-                                                 " is on the answer's way", NULL));
+            request_set_unplanned_filter(r, f->frec->name);
             return 0;
         }
     x->plan.is_edited = f && proxy_edits_filter(f->frec);

@@ -46,8 +46,9 @@ typedef struct request_files {
     /** r->filename as the walk left it, of which r->finfo tells; NULL: no walk came to its end */
     const char *walked;
     const char *rest; /**< r->path_info as the walk left it */
-    const char *file; /**< a file that is no folder, in r->pool: nothing is below it; NULL: none was met */
-    int stage;        /**< with REQUEST_AUTH_PENDING: where the phases continue */
+    /** a file that is no folder, in r->pool: nothing is below it; NULL: none was met */
+    const char *file;
+    int stage; /**< with REQUEST_AUTH_PENDING: where the phases continue */
     /** the request's hold on the folder table (request/folder_private.h) */
     struct folder_hold *folders;
     /** a worker that has the request reads the names of this folder */
@@ -354,13 +355,14 @@ typedef struct request_dependencies {
     const char *chosen_for;
     /** brg_cache_leads_to(); NULL: the path is that of the target */
     const char *led_from, *led_to;
-    const char *unplanned; /**< request_set_unplanned() */
-    uint64_t since;        /**< watch_seen() when the request came; 0: nothing was watched */
-    uint32_t named;        /**< how often a path was named, repeated ones included */
-    uint8_t too_many;      /**< there were more than are kept: nothing is to be stored */
-    uint8_t query;         /**< an expression looked at the query */
-    uint8_t name;          /**< an expression looked at the path */
-    uint8_t link_policy;   /**< whether links were allowed was looked at, component by component */
+    const char *unplanned;        /**< request_set_unplanned() */
+    const char *unplanned_filter; /**< request_set_unplanned_filter() */
+    uint64_t since;               /**< watch_seen() when the request came; 0: nothing was watched */
+    uint32_t named;               /**< how often a path was named, repeated ones included */
+    uint8_t too_many;             /**< there were more than are kept: nothing is to be stored */
+    uint8_t query;                /**< an expression looked at the query */
+    uint8_t name;                 /**< an expression looked at the path */
+    uint8_t link_policy; /**< whether links were allowed was looked at, component by component */
 } request_dependencies;
 
 /** The list of @a r and the requests that led to it. NULL if r->request_config is not the core's.
@@ -370,6 +372,9 @@ const request_dependencies *request_dependencies_of(const request_rec *r);
 /** A backend answers @a r, and requests like it are not sent on without their phases (cache_plan.h). @param why  the first reason is
  * kept; it lives as long as @a r */
 void request_set_unplanned(const request_rec *r, const char *why);
+
+/** The same, because the filter @a name is on the answer's way. */
+void request_set_unplanned_filter(const request_rec *r, const char *name);
 
 /** The sub-request @a sub is made. */
 void request_names_begin(const request_rec *sub);

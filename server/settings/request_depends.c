@@ -61,6 +61,16 @@ void request_set_unplanned(const request_rec *r, const char *why)
         block->depends.unplanned = why;
 }
 
+void request_set_unplanned_filter(const request_rec *r, const char *name)
+{
+    request_conf_block *block = request_first_block(r);
+
+    if (block && !block->depends.unplanned) {
+        block->depends.unplanned = "a filter is on the answer's way";
+        block->depends.unplanned_filter = name;
+    }
+}
+
 void request_name_counts(const request_rec *r)
 {
     request_conf_block *block = request_first_block(r);
