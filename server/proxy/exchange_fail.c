@@ -15,13 +15,21 @@ APLOG_USE_MODULE(proxy);
 
 #define EXCHANGE_AGAIN_MOST 3
 
+/* The status line is there, and the head ends behind it. */
+static int failure_is_within_head(const proxy_exchange *x)
+{
+    return x->cc && !x->codec->mux && upstream_in_size(x->cc) &&
+           memchr(upstream_in(x->cc), '\n', upstream_in_size(x->cc));
+}
+
 static int failure_status(const proxy_exchange *x, proxy_failure why)
 {
     switch (why) {
     case PROXY_FAILED_TIMEOUT:
         return HTTP_GATEWAY_TIME_OUT;
     case PROXY_FAILED_BROKEN:
-        return x->codec->broken;
+        return x->codec->http_head && failure_is_within_head(x) ? HTTP_BAD_GATEWAY
+                                                                : x->codec->broken;
     case PROXY_FAILED_RESOLVE:
     case PROXY_FAILED_SHAKE:
         return HTTP_INTERNAL_SERVER_ERROR;
@@ -30,7 +38,7 @@ static int failure_status(const proxy_exchange *x, proxy_failure why)
     }
 }
 
-/* The sentence for the error page. */
+/* The sentence for the error page; those of scripts have none, as with Apache's modules. */
 static const char *failure_reason(const proxy_exchange *x, proxy_failure why)
 {
     switch (why) {
@@ -44,13 +52,6 @@ static const char *failure_reason(const proxy_exchange *x, proxy_failure why)
     default:
         return NULL;
     }
-}
-
-/* The status line is there, and the head ends behind it. */
-static int failure_is_within_head(const proxy_exchange *x)
-{
-    return x->cc && !x->codec->mux && upstream_in_size(x->cc) &&
-           memchr(upstream_in(x->cc), '\n', upstream_in_size(x->cc));
 }
 
 /* A client that has had answers on its connection may well ask again: as for a connection that closes between requests, it
@@ -84,7 +85,7 @@ static int failure_page(proxy_exchange *x, proxy_failure why)
     const char *reason = failure_reason(x, why);
     const int status = failure_status(x, why);
 
-    if (!reason || failure_is_within_head(x))
+    if (!reason || (x->codec->script && why != PROXY_FAILED_RESOLVE) || failure_is_within_head(x))
         return status;
     return proxy_error(x->r, status, reason);
 }

@@ -438,7 +438,7 @@ static const char *scgi_file_field(const proxy_exchange *x)
 
 const proxy_codec proxy_scgi_codec = {.name = "SCGI",
                                       .module = &proxy_scgi_module,
-                                      .broken = HTTP_BAD_GATEWAY,
+                                      .broken = HTTP_INTERNAL_SERVER_ERROR,
                                       .path_field = scgi_path_field,
                                       .file_field = scgi_file_field,
                                       .script = 1,
@@ -453,7 +453,7 @@ const proxy_codec proxy_scgi_codec = {.name = "SCGI",
 
 const proxy_codec proxy_uwsgi_codec = {.name = "UWSGI",
                                        .module = &proxy_uwsgi_module,
-                                       .broken = HTTP_BAD_GATEWAY,
+                                       .broken = HTTP_INTERNAL_SERVER_ERROR,
                                        .script = 1,
                                        .path_info = 1,
                                        .http_head = 1,
