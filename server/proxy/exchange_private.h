@@ -73,8 +73,8 @@ void exchange_tunnel_broken(proxy_exchange *x, apr_status_t error);
  * (exchange_script.c) */
 int exchange_variables(proxy_exchange *x);
 
-/** How many of @a n variables have names that fields of a request become. */
-int exchange_variables_named(const apr_table_entry_t *e, int n);
+/** 1: a field of a request may become a variable of this name. */
+int exchange_variable_is_named(const char *name);
 
 /** Begin to send the body with the bytes that are kept: after codec->begin(). */
 void exchange_body_begin(proxy_exchange *x);

@@ -51,20 +51,20 @@ static void script_path_info(request_rec *r, const proxy_target *t)
     script_decode(r, "SCRIPT_FILENAME");
 }
 
-int exchange_variables_named(const apr_table_entry_t *e, int n)
+int exchange_variable_is_named(const char *name)
 {
-    int named = 0;
-
-    for (const apr_table_entry_t *end = e + n; e < end; e++)
-        named += !strncasecmp(e->key, "HTTP_", 5) || !strncasecmp(e->key, "CONTENT_", 8);
-    return named;
+    return !strncasecmp(name, "HTTP_", 5) || !strncasecmp(name, "CONTENT_", 8);
 }
 
+/* What an internal redirect merged may have a variable twice (DirectoryIndex), of which one is left. */
 static void script_count_named(proxy_exchange *x)
 {
-    const apr_array_header_t *all = apr_table_elts(x->r->subprocess_env);
+    const apr_table_t *env = x->r->subprocess_env;
+    const apr_array_header_t *all = apr_table_elts(env);
+    const apr_table_entry_t *e = (const void *)all->elts;
 
-    x->plan.named = (uint16_t)exchange_variables_named((const void *)all->elts, all->nelts);
+    for (const apr_table_entry_t *end = e + all->nelts; e < end; e++)
+        x->plan.named += exchange_variable_is_named(e->key) && apr_table_get(env, e->key) == e->val;
 }
 
 int exchange_variables(proxy_exchange *x)

@@ -326,10 +326,19 @@ static uint32_t fields_names(script_draft *d, const apr_table_entry_t *e, int n)
     const uint32_t at = d->len;
 
     for (int i = 0; i < n; i++)
-        if (!strncasecmp(e[i].key, "HTTP_", 5) || !strncasecmp(e[i].key, "CONTENT_", 8))
+        if (exchange_variable_is_named(e[i].key))
             draft_text(d, e[i].key, strlen(e[i].key) + 1);
     draft_text(d, "", 1);
     return at;
+}
+
+static int named_n(const apr_table_entry_t *e, int n)
+{
+    int named = 0;
+
+    for (int i = 0; i < n; i++)
+        named += exchange_variable_is_named(e[i].key);
+    return named;
 }
 
 /* The first variable of the server; NULL: there is not one. */
@@ -433,8 +442,7 @@ proxy_plan_script *proxy_plan_script_of(proxy_exchange *x, int any_query, const 
     proxy_plan_script *s;
 
     BRG_ASSERT(x->r && x->origin && !x->target->balancer);
-    if (fields < 0 || exchange_variables_named(first, before) !=
-                          x->plan.named) /* a field is in the place of one */
+    if (fields < 0 || named_n(first, before) != x->plan.named) /* a field is in the place of one */
         return NULL;
     BRG_ASSERT(before >= 0);
     d.text = apr_palloc(x->pool, d.room);
