@@ -199,7 +199,7 @@ void log_parcel_hand_over(log_parcel *parcel)
     do {
         parcel->next = first;
     } while (!atomic_compare_exchange_weak(&c->handed, &first, parcel));
-    log_writer_wake(c->writer);
+    log_writer_wake(c->writer, log_channel_pending(c));
 }
 
 void log_channels_end(log_channels *channels)

@@ -60,7 +60,8 @@ void log_channel_free(log_channel *c);
 
 int log_writer_number(const log_writer *writer);
 void log_writer_add_channel(log_writer *writer, log_channel *channel);
-void log_writer_wake(log_writer *writer);
+/** @param pending  bytes of a channel: many end its pause, any its sleep */
+void log_writer_wake(log_writer *writer, apr_size_t pending);
 log_overflow log_writers_overflow_get(void);
 
 /** CLOCK_MONOTONIC, nanoseconds. */

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines from several threads through writers to files: all of them, each thread's in its order, whole. */
+/* Lines from several threads through writers to files: all of them, each thread's in its order, whole. When a writer pauses. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include "log_config_writer.h"
 #include "test_pool.h"
@@ -89,9 +92,87 @@ static void test_every_line_in_order(void **state)
     log_writers_overflow(LOG_OVERFLOW_DROP);
 }
 
+static void hand_over(log_channels *channels, log_file *file, size_t len)
+{
+    log_parcel *parcel = log_parcel_get(channels, file, len, 1);
+
+    assert_non_null(parcel);
+    memset(parcel->data, 'x', len);
+    parcel->used = len;
+    log_parcel_hand_over(parcel);
+}
+
+static void read_all(int fd, size_t len)
+{
+    char data[4096];
+
+    while (len) {
+        ssize_t n = read(fd, data, sizeof data);
+
+        assert_true(n > 0);
+        assert_true((size_t)n <= len);
+        len -= (size_t)n;
+    }
+}
+
+static int comes_within(int fd, int ms)
+{
+    return poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, ms) > 0;
+}
+
+static double now_s(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* One line is written at once. What comes in the pause behind it waits for its end, or until it is much. A machine may be slow in some tries. */
+static void test_a_writer_pauses_while_few_lines_wait(void **state)
+{
+    char path[] = "/tmp/brigade-log-XXXXXX";
+    const int made = mkstemp(path);
+    server_rec s = {0};
+    log_channels channels = {0};
+    double soonest = 1;
+    int ends[2], paused = 0;
+
+    assert_true(made >= 0);
+    assert_int_equal(pipe(ends), 0);
+    assert_true(fcntl(ends[1], F_SETPIPE_SZ, 1 << 20) > 0);
+    log_file_reset(test_pool);
+    files[0] = log_file_open(test_pool, &s, path);
+    assert_non_null(files[0]);
+    assert_true(dup2(ends[1], files[0]->fd) >= 0);
+    log_writers_start(log_files_list());
+    for (int i = 0; i < 4; i++) {
+        double began;
+
+        hand_over(&channels, files[0], 10);
+        read_all(ends[0], 10);
+        hand_over(&channels, files[0], 30000);
+        paused += !comes_within(ends[0], 10);
+        began = now_s();
+        hand_over(&channels, files[0], 30000);
+        read_all(ends[0], 60000);
+        soonest = now_s() - began < soonest ? now_s() - began : soonest;
+        assert_false(comes_within(ends[0], 250)); /* until it sleeps */
+    }
+    assert_true(paused > 0);
+    assert_true(soonest < .04);
+    log_channels_end(&channels);
+    log_writers_stop(log_files_list());
+    close(made);
+    close(ends[0]);
+    close(ends[1]);
+    unlink(path);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST_WITH_POOL(test_every_line_in_order)};
+    const struct CMUnitTest tests[] = {TEST_WITH_POOL(test_every_line_in_order),
+                                       TEST_WITH_POOL(test_a_writer_pauses_while_few_lines_wait)};
 
     return cmocka_run_group_tests_name("log_config_channel", tests, NULL, NULL);
 }
