@@ -368,6 +368,7 @@ static void loop_guests_end(brg_loop *loop)
 void loop_begin(brg_loop *loop)
 {
     thread_self_set(loop, loop->index);
+    thread_self_uncancelled();
     loop_score_set(&loop->score->thread, (uint64_t)gettid());
     loop_read_clocks(loop);
     wheel_init(&loop->wheel, loop->monotonic);

@@ -34,6 +34,14 @@ void thread_self_end(void)
     self_unbound = NULL;
 }
 
+/* In a process of several threads the C library marks itself as cancellable around each call that may wait, by two locked
+ * instructions; not where the mark is always there. */
+void thread_self_uncancelled(void)
+{
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+}
+
 apr_time_t thread_self_read(void)
 {
     return self_read = clock_monotonic();

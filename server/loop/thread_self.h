@@ -16,6 +16,9 @@ void thread_self_set(brg_loop *loop, int index);
 /** Called at the end of a loop or worker. */
 void thread_self_end(void);
 
+/** The calling thread cannot be cancelled (pthread_cancel()), and its system calls cost less. */
+void thread_self_uncancelled(void);
+
 /** Read clock_monotonic(), and keep the result for thread_self_read_take(). */
 apr_time_t thread_self_read(void);
 

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -558,6 +559,17 @@ static void test_no_line_is_shared(void **state)
                 (uintptr_t)(lines + LOOP_SCORE_LINE) / LOOP_SCORE_LINE);
 }
 
+/* So the C library need not mark system calls of this thread (thread_self_uncancelled()). */
+static void test_a_loop_is_never_cancelled(void **state)
+{
+    int enabled, type;
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &enabled);
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+    assert_int_equal(enabled, PTHREAD_CANCEL_DISABLE);
+    assert_int_equal(type, PTHREAD_CANCEL_ASYNCHRONOUS);
+}
+
 /* The last one: nothing is posted afterwards. */
 static void test_outside(void **state)
 {
@@ -575,6 +587,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TURN(test_no_line_is_shared),
+        TURN(test_a_loop_is_never_cancelled),
         TURN(test_reads_then_watches_then_runs),
         TURN(test_an_idle_turn_looks_at_nothing),
         TURN(test_again),
