@@ -45,6 +45,9 @@ char *main_trial_requests(apr_pool_t *p, int n);
  * or the error. Blocks. */
 const char *main_trial_ask(const char *requests);
 
+/** 1: clients of this host speak TLS (SSLEngine on). (main_trial_tls.c) */
+int main_trial_host_has_tls(const server_rec *s);
+
 /** Send requests over TLS on a connected socket, whoever answers, and read until it is closed; the
  * caller closes it. (main_trial_tls.c)
  * @param name  the server's, or NULL. @return NULL, or the error. Blocks. */

@@ -3,9 +3,15 @@
 #include "main_trial.h"
 
 #if BRIGADE_TLS
+#include "tls_conf.h"
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <string.h>
+
+int main_trial_host_has_tls(const server_rec *s)
+{
+    return tls_conf_of(s)->enabled == 1;
+}
 
 static const char *trial_exchange(SSL *ssl, const char *requests)
 {
@@ -36,6 +42,11 @@ const char *main_trial_ask_tls(int fd, const char *name, const char *requests)
 }
 
 #else
+
+int main_trial_host_has_tls(const server_rec *s)
+{
+    return 0;
+}
 
 const char *main_trial_ask_tls(int fd, const char *name, const char *requests)
 {

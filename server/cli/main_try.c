@@ -88,6 +88,18 @@ static apr_port_t try_listen_port(apr_port_t wanted)
     return ap_listeners ? ap_listeners->bind_addr->port : wanted;
 }
 
+/* Where the URL does not say: whether the hosts of the port have TLS. */
+static int try_port_has_tls(apr_port_t port)
+{
+    const server_rec *found = ap_server_conf;
+
+    for (const server_rec *s = ap_server_conf->next; s && found == ap_server_conf; s = s->next)
+        for (const server_addr_rec *a = s->addrs; a; a = a->next)
+            if (a->host_port == port)
+                found = s;
+    return main_trial_host_has_tls(found);
+}
+
 static int try_is_any(const apr_sockaddr_t *addr)
 {
     const unsigned char *byte = addr->ipaddr_ptr;
@@ -128,6 +140,8 @@ static void try_address(process_rec *process, apr_pool_t *p)
     if (apr_sockaddr_info_get(&address, ip ? ip : "127.0.0.1", APR_UNSPEC, port, 0, p) !=
         APR_SUCCESS)
         try_fail(process, "its host has no usable address");
+    if (!trial.uri.scheme)
+        trial.tls = try_port_has_tls(port);
     trial.listener.addr = address;
     trial.listener.pretended = address;
     trial.listener.lr = ap_listeners;

@@ -172,6 +172,13 @@ def test_over_tls(site):
         assert status == code and said in out, (out, err)
 
 
+def test_a_port_of_tls_alone(site):
+    """A path is asked for as the site can be."""
+    certificate(site)
+    status, out, err = dump(site, "/a.html", "-c", f"SSLEngine on\nSSLCertificateFile {site.root}/conf/cert.pem\nSSLCertificateKeyFile {site.root}/conf/key.pem")
+    assert status == 0 and "Kept in memory: yes" in out, (out, err)
+
+
 def test_over_tls_that_is_not_there(site):
     status, out, err = dump(site, "https://first.example/a.html")
     assert status == 2 and "TLS" in err, (out, err)
