@@ -9,6 +9,7 @@
 #include "brigade/client_mask.h"
 #include "conf_position.h"
 #include "crash_private.h"
+#include "log_said.h"
 
 #include "httpd.h"
 #include "http_config.h"
@@ -237,6 +238,7 @@ static void crash_handler(int sig, siginfo_t *info, void *context)
         first_sig = sig;
         first_context = context;
         step = 1;
+        log_said_write();
         crash_tell_request(first_sig);
     }
     if (step == 1) {

@@ -195,27 +195,38 @@ static void log_write_lost(const log_target *to, const ap_errorlog_info *next)
         atomic_fetch_add_explicit(&log_lost_n, n, memory_order_relaxed);
 }
 
-static void log_lose(void)
+static void log_lose(unsigned n)
 {
-    atomic_fetch_add_explicit(&log_lost_n, 1, memory_order_relaxed);
-    brg_status_log_lines_lost(1);
+    atomic_fetch_add_explicit(&log_lost_n, n, memory_order_relaxed);
+    brg_status_log_lines_lost(n);
+}
+
+int log_has_lost(void)
+{
+    return atomic_load_explicit(&log_lost_n, memory_order_relaxed) != 0;
+}
+
+void log_write_lines(int fd, const char *lines, apr_size_t len, unsigned n)
+{
+    if (!log_write_bytes(fd, lines, len) && errno == EAGAIN)
+        log_lose(n);
 }
 
 void log_write_line(log_target *to, const ap_errorlog_info *info, char *line, int len)
 {
+    log_said_write();
     if (!to->service && (!to->file || apr_os_file_get(&to->fd, to->file) != APR_SUCCESS))
         return;
     BRG_ASSERT(len > 0 && len < LOG_LINE_BYTES);
-    if (atomic_load_explicit(&log_lost_n, memory_order_relaxed))
+    if (log_has_lost())
         log_write_lost(to, info);
     if (to->service) {
         if (!log_send(to, info->level & APLOG_LEVELMASK, line, (apr_size_t)len))
-            log_lose();
+            log_lose(1);
         return;
     }
     line[len] = '\n';
-    if (!log_write_bytes(to->fd, line, (apr_size_t)len + 1) && errno == EAGAIN)
-        log_lose();
+    log_write_lines(to->fd, line, (apr_size_t)len + 1, 1);
 }
 
 /* Pages of errors of the server's own look show the request's id, which is in the logs then; Apache's do not, and its lines are as they are

@@ -6,6 +6,7 @@
 #include "trial.h"
 #include "brigade/assert.h"
 #include "brigade/log_files.h"
+#include "brigade/loop.h"
 
 #include "ap_mpm.h"
 #include "ap_listen.h"
@@ -341,4 +342,5 @@ void log_register_hooks(apr_pool_t *p)
     ap_hook_open_logs(ap_open_logs, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(ap_logs_child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_monitor(pipe_monitor, NULL, NULL, APR_HOOK_MIDDLE);
+    brg_hook_turn_end(log_said_turn_end, NULL, NULL, APR_HOOK_MIDDLE);
 }

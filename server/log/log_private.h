@@ -38,6 +38,12 @@ log_target log_find_target(const ap_errorlog_info *info);
 /** @param line  of LOG_LINE_BYTES, @a len of them used; a line end is put behind them */
 void log_write_line(log_target *to, const ap_errorlog_info *info, char *line, int len);
 
+/** @a n lines, with their ends, in one write. What a full pipe does not take is lost. */
+void log_write_lines(int fd, const char *lines, apr_size_t len, unsigned n);
+
+/** 1: the next line is to tell that some were lost. */
+int log_has_lost(void);
+
 /** Give @a r an id, or with NULL the connection, if it has none. */
 void log_set_id(const conn_rec *c, const request_rec *r);
 

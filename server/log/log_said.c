@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines about requests that memory answers (log_said.h). Clients that are refused are many: each line is put together without the items of
- * formats. */
+ * formats, and leaves with the others of its loop's turn: one write for all of them costs as much as for each of them. */
 #include "log_said.h"
 #include "log_private.h"
 #include "util_char.h"
 
 #include "util_time.h"
 
+#include "apr_portable.h"
+
 #include "brigade/assert.h"
 #include "brigade/client_mask.h"
 #include "brigade/decimal.h"
+#include "brigade/loop.h"
 
+#include <limits.h>
 #include <string.h>
 
 #define SAID_TIME 31        /* "Mon Nov 30 14:10:12.125443 2026" */
@@ -122,6 +126,56 @@ static char *said_put_line(char *to, log_said *said, int module_index, int level
     return to;
 }
 
+/* ---- lines of a turn ---- */
+
+/* So many bytes stay together in a pipe, whoever else writes to it. */
+#define SAID_KEPT PIPE_BUF
+
+static _Thread_local struct {
+    pid_t process; /* a child that was forked has them, too */
+    int fd;
+    unsigned n;
+    size_t len;
+    char lines[SAID_KEPT];
+} said_kept;
+
+void log_said_write(void)
+{
+    const size_t len = said_kept.len;
+
+    if (!len)
+        return;
+    said_kept.len = 0;
+    if (said_kept.process == log_process())
+        log_write_lines(said_kept.fd, said_kept.lines, len, said_kept.n);
+    said_kept.n = 0;
+}
+
+/* @return 0: it has to be written at once */
+static int said_keep(const log_target *to, const char *line, size_t len)
+{
+    int fd;
+
+    if (!brg_thread_is_loop() || log_has_lost() || len >= SAID_KEPT ||
+        apr_os_file_get(&fd, to->file) != APR_SUCCESS)
+        return 0;
+    if (said_kept.fd != fd || len >= SAID_KEPT - said_kept.len)
+        log_said_write();
+    said_kept.process = log_process();
+    said_kept.fd = fd;
+    memcpy(said_kept.lines + said_kept.len, line, len);
+    said_kept.len += len;
+    said_kept.lines[said_kept.len++] = '\n';
+    said_kept.n++;
+    return 1;
+}
+
+void log_said_turn_end(apr_time_t now)
+{
+    (void)now;
+    log_said_write();
+}
+
 void log_say(log_said *said, int module_index, int level, const char *text)
 {
     const ap_errorlog_info info = {
@@ -135,5 +189,6 @@ void log_say(log_said *said, int module_index, int level, const char *text)
     said->was_said = 1;
     end = said_put_line(line, said, module_index, level & APLOG_LEVELMASK, text);
     BRG_ASSERT(end < line + sizeof line);
-    log_write_line(&target, &info, line, (int)(end - line));
+    if (!said_keep(&target, line, (size_t)(end - line)))
+        log_write_line(&target, &info, line, (int)(end - line));
 }

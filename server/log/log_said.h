@@ -33,6 +33,13 @@ int log_said_begin(log_said *said);
 /** Write @a text, of which nothing is escaped, if the level is wanted. The status is 0, the client is told nothing. */
 void log_say(log_said *said, int module_index, int level, const char *text);
 
+/** Lines of the calling thread are written: a loop's wait for the end of its turn, or another line of the error log. Also for a handler of
+ * fatal signals. */
+void log_said_write(void);
+
+/** turn_end hook. */
+void log_said_turn_end(apr_time_t now);
+
 /** The request's id; NULL: no message was written. It lives as long as @a said. */
 const char *log_said_id(log_said *said);
 

@@ -105,6 +105,34 @@ def test_each_refusal_is_in_the_error_log(serve):
         assert f.read().splitlines() == ["403 /deny/a.txt http://there/"] * 7
 
 
+def written(server):
+    """Calls by which its processes wrote to files."""
+    count = 0
+    for pid in server.children():
+        with open(f"/proc/{pid}/io") as f:
+            count += int(re.search(r"^syscw: (\d+)$", f.read(), re.M)[1])
+    return count
+
+
+def test_refusals_of_a_turn_are_written_together(serve):
+    """In their order, each line whole."""
+    server = site(serve)
+    ask = "GET /deny/a.txt HTTP/1.1\r\nHost: localhost\r\nReferer: http://there/%d\r\n\r\n"
+    with server.connect() as c:
+        for _ in range(7):
+            assert c.get("/deny/a.txt").status == 403
+        before = written(server)
+        c.socket.sendall("".join(ask % n for n in range(60)).encode())
+        answers = b""
+        while answers.count(b"HTTP/1.1 403") < 60:
+            answers += c.socket.recv(65536)
+        server.wait_for_log("referer: http://there/59\n", "logs/error_log")
+        assert written(server) - before < 30
+    with open(server.path("logs/error_log")) as f:
+        seen = re.findall(r"^\[[^\n]*\] AH01630: client denied by server configuration: [^\n]*/deny/a.txt, referer: http://there/(\d+)$", f.read(), re.M)
+    assert seen == [str(n) for n in range(60)]
+
+
 def test_with_a_password_all_the_same(serve):
     server = site(serve)
     me, other = {"Authorization": "Basic bWU6bWU="}, {"Authorization": "Basic bWU6eW91"}
