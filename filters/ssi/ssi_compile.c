@@ -70,7 +70,7 @@ static apr_size_t compile_directive(ssi_compiler *c, apr_size_t at)
     if (complete) {
         ssi_lex_take(&lexer, page->data + from, page->pool, d);
     } else {
-        ssi_lex_take_unfinished(&lexer, page->data + from, page->len - from, page->pool, d);
+        ssi_lex_take_unfinished(&lexer, page->data + from, page->pool, d);
         page->unfinished = 1;
     }
     compile_node(c)->directive = d;

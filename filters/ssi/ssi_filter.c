@@ -203,7 +203,7 @@ static void stream_finish(include_ctx_t *ctx)
     if (s->in_directive) {
         ssi_directive d = {.off = s->seen};
 
-        ssi_lex_take_unfinished(&s->lexer, s->text ? s->text : "", s->text_len, ctx->pool, &d);
+        ssi_lex_take_unfinished(&s->lexer, s->text ? s->text : "", ctx->pool, &d);
         ssi_run(ctx, &d);
     }
     ssi_finish(ctx, s->in_directive);

@@ -305,12 +305,10 @@ int ssi_lex_is_text(const ssi_lexer *l, const ssi_tags *tags)
     return l->unknown || (tags->pass_unknown && l->state == LEX_NAME);
 }
 
-void ssi_lex_take_unfinished(const ssi_lexer *l, const char *text, apr_size_t len, apr_pool_t *p,
-                             ssi_directive *d)
+void ssi_lex_take_unfinished(const ssi_lexer *l, const char *text, apr_pool_t *p, ssi_directive *d)
 {
-    BRG_ASSERT(l->pos <= len);
     d->pool = p;
     d->unfinished = 1;
-    d->name = lex_lower(p, text, l->state == LEX_NAME ? len : l->name_len);
+    d->name = lex_lower(p, text, l->state == LEX_NAME ? l->pos : l->name_len);
     d->mistakes = lex_mistakes(l, p);
 }

@@ -101,8 +101,8 @@ void ssi_lex_take(const ssi_lexer *lexer, const char *text, apr_pool_t *p, ssi_d
 /** 1 if the read bytes go out as text if the page ends here. */
 int ssi_lex_is_text(const ssi_lexer *lexer, const ssi_tags *tags);
 /** As ssi_lex_take(), for a directive that the end of the page cuts off: for its mistakes only. */
-void ssi_lex_take_unfinished(const ssi_lexer *lexer, const char *text, apr_size_t len,
-                             apr_pool_t *p, ssi_directive *d);
+void ssi_lex_take_unfinished(const ssi_lexer *lexer, const char *text, apr_pool_t *p,
+                             ssi_directive *d);
 
 /* ---- the identity of files ---- */
 

@@ -70,7 +70,7 @@ static void lex_in_pieces(const ssi_page *page, const ssi_directive *d, size_t s
     if (complete)
         ssi_lex_take(&lexer, text, page->pool, &again);
     else
-        ssi_lex_take_unfinished(&lexer, text, left, page->pool, &again);
+        ssi_lex_take_unfinished(&lexer, text, page->pool, &again);
     compare(d, &again);
 }
 

@@ -115,6 +115,23 @@ static void test_custom_end_tag(void **state)
     }
 }
 
+/* Where the page ends first, what came of the end tag is no part of the name. */
+static void test_a_cut_off_directive_has_a_name(void **state)
+{
+    static const char *const cut_off[] = {"Echo", "echo-", "echo--", "echo ", "echo var=\"X\" --"};
+
+    for (size_t i = 0; i < sizeof cut_off / sizeof *cut_off; i++) {
+        char *page = apr_pstrcat(pool, cut_off[i], "more", NULL);
+        ssi_lexer lexer = {0};
+        ssi_directive d = {0};
+
+        assert_int_equal(ssi_lex(&lexer, tags, page, strlen(cut_off[i]), pool), 0);
+        ssi_lex_take_unfinished(&lexer, page, pool, &d);
+        assert_string_equal(d.name, "echo");
+        assert_true(d.unfinished && !d.element);
+    }
+}
+
 static void test_values_are_decoded(void **state)
 {
     const char *text = "echo var=\"a&lt;b&amp;amp;&#65;&nope;\" -->";
@@ -134,6 +151,7 @@ int main(void)
         cmocka_unit_test(test_lex),
         cmocka_unit_test(test_unknown_directives_pass),
         cmocka_unit_test(test_custom_end_tag),
+        cmocka_unit_test(test_a_cut_off_directive_has_a_name),
         cmocka_unit_test(test_values_are_decoded),
     };
 
