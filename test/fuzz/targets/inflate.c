@@ -58,7 +58,7 @@ static fuzz_result run(apr_pool_t *p, const uint8_t *data, size_t size, size_t p
     return r;
 }
 
-/* As the value of Content-Encoding: what remains is its beginning. */
+/* As the value of Content-Encoding: what remains is its beginning; all of it where gzip comes after it. */
 static void check_field(apr_pool_t *p, const uint8_t *data, size_t size)
 {
     const char *value = apr_pstrmemdup(p, (const char *)data, size),
@@ -66,6 +66,9 @@ static void check_field(apr_pool_t *p, const uint8_t *data, size_t size)
 
     check(!rest ||
           (strlen(rest) + strlen("gzip") <= strlen(value) && !strncmp(rest, value, strlen(rest))));
+    rest = inflate_rest_of(p, apr_pstrcat(p, value, "br, x-gzip", NULL));
+    check(rest && strlen(rest) == strlen(value) + strlen("br") &&
+          !strncmp(rest, value, strlen(value)));
     check(!inflate_rest_of(p, NULL));
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +27,20 @@ ssize_t preadv2(int fd, const struct iovec *iov, int n, off_t off, int flags)
     assert_true(iov && n == 1);
     errno = fd < 0 ? error_of_none : error_of_calls;
     return -1;
+}
+
+/* So many pages of a range are in memory; -1: those that the kernel says. */
+static int pages_in_memory = -1;
+
+int mincore(void *at, size_t len, unsigned char *in_memory)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    if (pages_in_memory < 0)
+        return (int)syscall(SYS_mincore, at, len, in_memory);
+    for (size_t i = 0; i * page < len; i++)
+        in_memory[i] = i < (size_t)pages_in_memory;
+    return 0;
 }
 
 /* What a kernel is found to know stays: each case is a process. */
@@ -77,6 +92,25 @@ static void cannot_tell(int fd)
     CHECK(file_read_own_cached(fd, buf, 4, 4) == 4 && !memcmp(buf, "4567", 4));
 }
 
+/* Each page counts that has a byte of the range. */
+static void own_pages_are_asked_for(int fd)
+{
+    const off_t page = sysconf(_SC_PAGESIZE);
+    const struct {
+        off_t off;
+        int pages;
+    } ranges[] = {{0, 1}, {4, 1}, {page - 4, 1}, {page - 3, 2}, {page, 1}};
+    char buf[4];
+
+    CHECK(!ftruncate(fd, 2 * page));
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        pages_in_memory = ranges[i].pages - 1;
+        CHECK(file_read_own_cached(fd, buf, 4, ranges[i].off) == -1 && errno == EAGAIN);
+        pages_in_memory = ranges[i].pages;
+        CHECK(file_read_own_cached(fd, buf, 4, ranges[i].off) == 4);
+    }
+}
+
 static void in_memory_reads(int fd)
 {
     char buf[4];
@@ -106,6 +140,7 @@ static void test_file_systems_that_cannot_tell(void **state)
 {
     (void)state;
     in_a_kernel(EOPNOTSUPP, EBADF, cannot_tell);
+    in_a_kernel(EOPNOTSUPP, EBADF, own_pages_are_asked_for);
     in_a_kernel(EOPNOTSUPP, EBADF, in_memory_reads);
 }
 
