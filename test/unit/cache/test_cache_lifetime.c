@@ -230,6 +230,10 @@ static void of_a_variant_both_places_count(void **state)
     assert_int_not_equal(cache_lifetime_hash(5, &t->stored), 5);
     assert_string_not_equal(cache_lifetime_fingerprint(test_pool, &one),
                             cache_lifetime_fingerprint(test_pool, &t->stored));
+    other = t->stored;
+    other.place[0].value ^= 1ull << 40; /* it was stored anew */
+    assert_string_not_equal(cache_lifetime_fingerprint(test_pool, &other),
+                            cache_lifetime_fingerprint(test_pool, &t->stored));
     arm(t);
     assert_true(cache_lifetime_is_of(t->e, t->request));
     other = t->stored;

@@ -144,6 +144,47 @@ static void test_from_memory(void **state)
     assert_in_range(hits(), 1, 2);
 }
 
+/* The head of an answer is that of the same answer to GET. */
+static void test_a_head_from_memory(void **state)
+{
+    uint64_t before = 0;
+
+    for (int i = 0; i < 5; i++) {
+        say(ASK);
+        answers();
+        before = hits();
+    }
+    say("HEAD /a HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_int_equal(count(answers(), "Content-Length: 6\r\n"), 6);
+    assert_int_equal(count(seen, "\r\n\r\nfile a"), 5);
+    assert_int_equal(hits(), before + 1);
+}
+
+/* One answer is for all names that the folder does not hold, after workers gave it to some of them. */
+static void test_no_such_name_from_memory(void **state)
+{
+    char ask[80];
+
+    for (unsigned i = 1; i <= 20; i++) {
+        snprintf(ask, sizeof ask, "GET /none%u HTTP/1.1\r\nHost: x\r\n\r\n", i);
+        say(ask);
+        for (int k = 0; k < WAIT_TRIES && count(answers(), "HTTP/1.1 404 Not Found\r\n") < i; k++)
+            usleep(1000);
+    }
+    assert_int_equal(count(seen, "HTTP/1.1 404 Not Found\r\n"), 20);
+    assert_true(hits() > 0);
+}
+
+/* The names that lie beside a file may count, too. */
+static void test_of_a_folder_from_memory(void **state)
+{
+    for (unsigned i = 1; i <= 5; i++) {
+        say("GET /b HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert_int_equal(count(answers(), "\r\n\r\nfile b"), i);
+    }
+    assert_in_range(hits(), 1, 2);
+}
+
 /* A worker reads a file from the disk once, and the loop from then on: what the worker answered counts, too. */
 static void test_from_memory_after_a_worker(void **state)
 {
@@ -370,6 +411,8 @@ static int waits_fixup(request_rec *r)
 {
     if (apr_table_get(r->headers_in, "X-Cold"))
         brg_request_needs_worker(r);
+    if (!strcmp(r->uri, "/b"))
+        brg_cache_depends_on_names(r, test_dir);
     if (strcmp(r->uri, "/waits"))
         return DECLINED;
     r->handler = "waits";
@@ -436,6 +479,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         DRIVE(test_from_memory),
+        DRIVE(test_a_head_from_memory),
+        DRIVE(test_of_a_folder_from_memory),
+        DRIVE(test_no_such_name_from_memory),
         DRIVE(test_from_memory_after_a_worker),
         DRIVE(test_from_memory_with_any_query),
         DRIVE(test_pipelined_in_order),
