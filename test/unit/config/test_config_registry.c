@@ -120,6 +120,10 @@ static void test_builtin_modules(void **state)
         "LoadModule dir_module x.so\nLoadModule mpm_event_module x.so\nAddType a/b .x"));
     assert_true(
         test_config_read("BuiltinModules loaded\nLoadModule mime_module x.so\nAddType a/b .x"));
+    /* What is said of a module further down does not count yet when reading starts over. */
+    assert_true(test_config_read("LoadModule mime_module x.so\nBuiltinModule mime Off\n"
+                                 "LoadModule authz_core_module x.so"));
+    assert_null(conf_find_module("mime"));
     assert_false(test_config_read("BuiltinModules loaded\nBuiltinModules all"));
     assert_non_null(strstr(test_messages, "both loaded and all"));
     assert_false(test_config_read("BuiltinModules maybe"));
@@ -150,6 +154,18 @@ static void test_load_module(void **state)
         if (good != cases[i].good || !strstr(test_messages, cases[i].message))
             fail_msg("%s: %s", cases[i].text, test_messages);
     }
+}
+
+static void test_limit_of_processes(void **state)
+{
+    static const char lowered[] = "exceeds ServerLimit of 10: it is lowered to that";
+
+#define PREFORK "LoadModule mpm_prefork_module x.so\n"
+    assert_true(test_config_read(PREFORK "ServerLimit 10\nMaxRequestWorkers 10"));
+    assert_null(strstr(test_messages, lowered));
+    assert_true(test_config_read(PREFORK "ServerLimit 10\nMaxRequestWorkers 11"));
+    assert_non_null(strstr(test_messages, lowered));
+    assert_true(test_config_read(""));
 }
 
 static void test_known(void **state)
@@ -228,6 +244,7 @@ int main(void)
                                        cmocka_unit_test(test_builtin_off),
                                        cmocka_unit_test(test_builtin_modules),
                                        cmocka_unit_test(test_load_module),
+                                       cmocka_unit_test(test_limit_of_processes),
                                        cmocka_unit_test(test_known),
                                        cmocka_unit_test(test_retained),
                                        cmocka_unit_test(test_slots)};
