@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Twins: clients of a server that sends requests on by plans, or of one that has none. A request is asked for, and what its client and its
-backend got of it is told. What requests have: text, method, leaves, of_stream (test_planned_random.py)."""
+backend got of it is told, and what logs tell of all. What requests have: text, method, leaves, of_stream (test_planned_random.py)."""
+import random
 import re
 
 import h2_client
 from brigade import PATIENCE
 from http_client import Truncated
-from planned_site import neutral
+from planned_site import full_ways, neutral
 
 LEFT = b"x-left: 1"  # of requests whose client leaves: when they come is chance
 
@@ -93,3 +94,34 @@ class PeerOfHTTP2(Peer):
         except (Truncated, OSError):
             self.leave()
             return "it broke off"
+
+
+def lines_of(server):
+    root = str(server.root).encode()
+    return [line.replace(root, b"ROOT") for line in server.read("logs/access.log").splitlines() if b" /metrics" not in line and line.startswith(b"- ")]
+
+
+def compare(peers, request_of, count, seed, order=None):
+    """Ask the twins, the first of which has plans, the same. @param request_of  a function that makes one, by chance @param order  of lines of
+    logs; None: as they were written, but for streams: a worker's line may be behind that of the next one @return how many requests were asked, and how many of them took the full way"""
+    chance = random.Random(seed)
+    before, asked = full_ways(peers[0].server), 0
+    for n in range(count):
+        request = request_of(chance)
+        if request.leaves is not None:
+            for peer in peers:
+                peer.abandon(request)
+            continue
+        asked += 1
+        planned, full = (peer.ask(request) for peer in peers)
+        assert planned == full, f"request {n} of TEST_SEED={seed}: {request.text!r}"
+    ways = full_ways(peers[0].server) - before
+    for peer in peers:
+        peer.leave()
+        peer.server.stop()
+    lines = [lines_of(peer.server) for peer in peers]
+    order = order or (list if isinstance(peers[0], PeerOfHTTP1) else sorted)
+    differing = [pair for pair in zip(*map(order, lines), strict=True) if pair[0] != pair[1]]
+    assert not differing, differing[:2]
+    assert all(LEFT not in line.lower() for line in lines[0])
+    return asked, ways

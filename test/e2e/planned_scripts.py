@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of FastCGI by plans share: what scripts answer, clients and what backends got of them, and lines of logs."""
 import os
-import random
 
 from h2_client import OF_A_CONNECTION
-from planned_peers import LEFT, PeerOfHTTP1, PeerOfHTTP2
-from planned_site import full_ways
+from planned_peers import PeerOfHTTP1, PeerOfHTTP2
 from script_backend import STDERR, STDOUT, end, record
 
 TYPE = b"Content-type: Text/HTML;charset=UTF-8\r\n"
@@ -122,11 +120,6 @@ class ScriptsOfHTTP2(PeerOfScripts, PeerOfHTTP2):
     pass
 
 
-def lines_of(server):
-    root = str(server.root).encode()
-    return [line.replace(root, b"ROOT") for line in server.read("logs/access.log").splitlines() if b" /metrics" not in line and line.startswith(b"- ")]
-
-
 FIELDS = ["Accept: */*", "Cookie: a=b", "Cookie: c=d", "Authorization: Basic eDp5", "X-B: 1", "X-b:  2 ", "X_B: 3", "X-C:", "Referer: r", "Proxy: x",
           "Connection: keep-alive", "Connection: close", "Connection: TE", "TE: trailers", "Keep-Alive: timeout=3", "Upgrade: websocket", "Via: 1.0 a",
           "X-Forwarded-For: 192.0.2.1", "Max-Forwards: 3", "Range: bytes=1-2", "If-None-Match: \"x\"", "If-None-Match: *", "If-Match: \"y\"",
@@ -157,28 +150,3 @@ class Request:
     def of_stream(self):
         pairs = [(name, value.strip()) for name, _, value in (f.partition(":") for f in self.fields) if name.lower() not in OF_A_CONNECTION]
         return self.method, self.target.replace("http://localhost", ""), pairs, self.body.encode()
-
-
-def compare(peers, targets, answers, count, seed, order=None):
-    """Ask the twins, the first of which has plans, the same. @param order  of lines of logs; None: as they were written @return how many requests were asked, and how many of them took its full way"""
-    chance = random.Random(seed)
-    before, asked = full_ways(peers[0].server), 0
-    for n in range(count):
-        request = Request(chance, targets, answers)
-        if request.leaves is not None:
-            for peer in peers:
-                peer.abandon(request)
-            continue
-        asked += 1
-        planned, full = (peer.ask(request) for peer in peers)
-        assert planned == full, f"request {n} of TEST_SEED={seed}: {request.text!r}"
-    ways = full_ways(peers[0].server) - before
-    for peer in peers:
-        peer.leave()
-        peer.server.stop()
-    lines = [lines_of(peer.server) for peer in peers]
-    order = order or (list if isinstance(peers[0], PeerOfHTTP1) else sorted)
-    differing = [pair for pair in zip(*map(order, lines), strict=True) if pair[0] != pair[1]]
-    assert not differing, differing[:2]
-    assert all(LEFT not in line.lower() for line in lines[0])
-    return asked, ways

@@ -9,7 +9,8 @@ import re
 import pytest
 
 import effort
-from planned_scripts import LOG, SCRIPTS, ScriptsOfHTTP1, ScriptsOfHTTP2, lines_of, old, script
+from planned_peers import compare
+from planned_scripts import LOG, SCRIPTS, ScriptsOfHTTP1, ScriptsOfHTTP2, old, script
 from planned_site import CONFIG, figures_of, full_ways
 from script_backend import Script
 from tls_site import start
@@ -69,7 +70,7 @@ FIELDS = ["Cookie: a=b", "Cookie: c=d", "Authorization: Basic eDp5", "X-B: 1", "
 
 class Request:
     def __init__(self, chance):
-        self.method, self.version, self.body = "GET", "1.1", ""
+        self.method, self.leaves = "GET", None
         path = chance.choice(PATHS[2:8]) if chance.random() < .7 else chance.choice(PATHS)
         self.target = path.format(*[chance.randrange(10000)] * 2)
         if "?" not in path and chance.random() < .3:
@@ -95,7 +96,6 @@ def of_site(text, backend):
 @pytest.mark.parametrize("protocol", [ScriptsOfHTTP1, ScriptsOfHTTP2], ids=["http1", "http2"])
 @pytest.mark.parametrize("site", SITES)
 def test_new_urls(serve, site, protocol):
-    chance = random.Random(SEED)
     more, files, planned_too = SITES[site]
     files = {"index.php": "x", "blog/index.php": "x", "d/b.php": "x", "deep/er/x.txt": old, "here.txt": old, **files}
     with Script("fcgi", script) as backend:
@@ -103,19 +103,7 @@ def test_new_urls(serve, site, protocol):
         for first in ("", "FileCacheEntries 0\n"):
             server = serve.unstarted(first + of_site(more, backend), files)
             servers.append(start(server))
-        peers = [protocol(server, backend) for server in servers]
-        before, asked = full_ways(peers[0].server), COUNT // len(SITES) // 2
-        for n in range(asked):
-            request = Request(chance)
-            planned, full = (peer.ask(request) for peer in peers)
-            differing = [pair for sides in zip(planned[1], full[1]) for pair in zip(sides[0][0], sides[1][0]) if pair[0] != pair[1]]
-            assert planned == full, f"request {n} of TEST_SEED={SEED}: {request.text!r}: {planned[0]} {full[0]} {differing}"
-        ways = full_ways(peers[0].server) - before
-        for peer in peers:
-            peer.leave()
-            peer.server.stop()
-        lines = [lines_of(peer.server) for peer in peers]
-        assert sorted(lines[0]) == sorted(lines[1])  # one that a worker ends may be behind the next
+        asked, ways = compare([protocol(server, backend) for server in servers], Request, COUNT // len(SITES) // 2, SEED, order=sorted)  # one that a worker ends may be behind the next
     print(f"{site}: {asked} requests, {ways} of them the full way")  # the first of each kind go it
     assert planned_too is None or asked < 100 or (ways < asked * .6 if planned_too else ways > asked * .9)
 

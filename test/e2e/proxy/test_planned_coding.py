@@ -12,8 +12,8 @@ from brigade import APACHE_MODULES
 from codings import needs_all
 from http_client import dechunk
 from planned_client import is_planned
-from planned_peers import PeerOfHTTP1, PeerOfHTTP2
-from planned_scripts import SCRIPTS, ScriptsOfHTTP1, ScriptsOfHTTP2, lines_of, old, whole
+from planned_peers import PeerOfHTTP1, PeerOfHTTP2, lines_of
+from planned_scripts import SCRIPTS, ScriptsOfHTTP1, ScriptsOfHTTP2, old, whole
 from planned_site import CONFIG, DATE, full_ways, text_of
 from script_backend import Script
 

@@ -11,9 +11,9 @@ import pytest
 import effort
 from backend import Backend
 from planned_client import is_planned, one
-from planned_peers import PeerOfHTTP1, PeerOfHTTP2
+from planned_peers import PeerOfHTTP1, PeerOfHTTP2, lines_of
 from planned_scripts import ANSWERS as SCRIPTED
-from planned_scripts import SCRIPTS, ScriptsOfHTTP1, ScriptsOfHTTP2, lines_of, old, script
+from planned_scripts import SCRIPTS, ScriptsOfHTTP1, ScriptsOfHTTP2, old, script
 from planned_site import ANSWERS, CONFIG, DATE, PLAIN, TYPE, full_ways, text_of
 from script_backend import Script
 

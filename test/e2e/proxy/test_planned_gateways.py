@@ -7,7 +7,8 @@ import random
 import pytest
 
 import effort
-from planned_scripts import DATE, LOG, TYPE, ScriptsOfHTTP1, ScriptsOfHTTP2, compare, old
+from planned_peers import compare
+from planned_scripts import DATE, LOG, TYPE, Request, ScriptsOfHTTP1, ScriptsOfHTTP2, old
 from planned_site import CONFIG
 from script_backend import Script
 
@@ -105,6 +106,6 @@ def test_random_requests(serve, site, spoken, protocol):
     with Script(spoken, script) as backend:
         text = CONFIG + SITES[site].replace("{path}", backend.path).replace("{protocol}", spoken) + LOG
         servers = [serve(first + text, files={"here.txt": old}) for first in ("", "FileCacheEntries 0\n")]
-        asked, ways = compare([protocol(server, backend) for server in servers], TARGETS, ANSWERS[spoken], COUNT // len(SITES) // 4, SEED, order=sorted)  # a worker's line may be behind that of the next connection
+        asked, ways = compare([protocol(server, backend) for server in servers], lambda chance: Request(chance, TARGETS, ANSWERS[spoken]), COUNT // len(SITES) // 4, SEED, order=sorted)  # a worker's line may be behind that of the next connection
     print(f"{site}, {spoken}: {asked} requests, {ways} of them the full way")
     assert ways < asked * .9 or site == "here", "some go on by a plan"

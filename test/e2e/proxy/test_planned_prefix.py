@@ -8,7 +8,7 @@ import pytest
 import effort
 from brigade import APACHE_MODULES
 from backend import Backend
-from planned_peers import PeerOfHTTP1, PeerOfHTTP2
+from planned_peers import PeerOfHTTP1, PeerOfHTTP2, compare
 from planned_site import ANSWERS, CONFIG, DATE, NOT_WHOLE, TYPE, WHOLE, full_ways, text_of
 
 pytestmark = pytest.mark.only("brigade")
@@ -100,6 +100,7 @@ def answers(connection, request):
 class Request:
     def __init__(self, chance):
         self.method = chance.choices(["GET", "HEAD", "POST"], [96, 3, 1])[0]
+        self.leaves = None
         self.body = "abc" if self.method == "POST" else ""
         path = chance.choice(PATHS[:7]) if chance.random() < .8 else chance.choice(PATHS)
         self.target = path.format(chance.randrange(10000))
@@ -123,29 +124,13 @@ def of_site(text, backend):
     return CONFIG + text.replace("{port}", str(backend.port)) + LOG
 
 
-def lines_of(server):
-    root = str(server.root).encode()
-    return [line.replace(root, b"ROOT") for line in server.read("logs/access.log").splitlines() if b" /metrics" not in line]
-
-
 @pytest.mark.parametrize("protocol", [PeerOfHTTP1, PeerOfHTTP2], ids=["http1", "http2"])
 @pytest.mark.parametrize("site", SITES)
 def test_new_urls(serve, site, protocol):
-    chance = random.Random(SEED)
     more, planned_too = SITES[site]
     with Backend({"*": answers}) as backend:
         peers = [protocol(serve(first + of_site(more, backend)), backend) for first in ("", "FileCacheEntries 0\n")]
-        before, asked = full_ways(peers[0].server), COUNT // len(SITES)
-        for n in range(asked):
-            request = Request(chance)
-            planned, full = (peer.ask(request) for peer in peers)
-            assert planned == full, f"request {n} of TEST_SEED={SEED}: {request.text!r}"
-        ways = full_ways(peers[0].server) - before
-        for peer in peers:
-            peer.leave()
-            peer.server.stop()
-        lines = [sorted(lines_of(peer.server)) for peer in peers]  # a line may be behind that of the next request
-        assert not (differing := [pair for pair in zip(*lines, strict=True) if pair[0] != pair[1]]), differing[:2]
+        asked, ways = compare(peers, Request, COUNT // len(SITES), SEED, order=sorted)  # a line may be behind that of the next request
     print(f"{site}: {asked} requests, {ways} of them the full way")
     assert planned_too is None or asked < 200 or (ways < asked * .75 if planned_too else ways > asked * .8)
 

@@ -9,7 +9,8 @@ import pytest
 
 import effort
 from brigade import PATIENCE, wait_until
-from planned_scripts import ANSWERS, LOG, ScriptsOfHTTP1, ScriptsOfHTTP2, compare, old, script
+from planned_peers import compare
+from planned_scripts import ANSWERS, LOG, Request, ScriptsOfHTTP1, ScriptsOfHTTP2, old, script
 from planned_site import CONFIG, full_ways
 from script_backend import STDERR, STDOUT, Script, end, record
 
@@ -71,7 +72,8 @@ def test_new_urls(serve, site, spoken, protocol):
         servers = [serve(first + text, files={"here.txt": old}) for first in ("", "FileCacheEntries 0\n")]
         count = COUNT // len(SITES) // 6
         answers = ["plain", "php", "cookies", *ANSWERS] if spoken == "fcgi" else ["plain"]
-        asked, ways = compare([protocol(server, backend) for server in servers], targets(random.Random(SEED), count), answers, count, SEED, order=sorted)
+        urls = targets(random.Random(SEED), count)
+        asked, ways = compare([protocol(server, backend) for server in servers], lambda chance: Request(chance, urls, answers), count, SEED, order=sorted)
     print(f"{site}, {spoken}: {asked} requests, {ways} of them the full way")
     assert asked < 200 or SITES[site][1] is None or (ways < asked * .8 if SITES[site][1] else ways > asked * .8)
 

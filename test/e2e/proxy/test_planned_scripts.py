@@ -9,7 +9,8 @@ import shutil
 import pytest
 
 import effort
-from planned_scripts import ANSWERS, LOG, SCRIPTS, ScriptsOfHTTP1, ScriptsOfHTTP2, compare, old, script
+from planned_peers import compare
+from planned_scripts import ANSWERS, LOG, SCRIPTS, Request, ScriptsOfHTTP1, ScriptsOfHTTP2, old, script
 from planned_site import CONFIG
 from script_backend import Script
 from tls_site import TLSClient, certificate, start
@@ -94,6 +95,6 @@ def test_random_requests(serve, site, protocol):
     with Script("fcgi", script) as backend:
         text = CONFIG + more.replace("{path}", backend.path).replace("{{", "{").replace("}}", "}") + LOG
         servers = [serve(first + text, files=files) for first in ("", "FileCacheEntries 0\n")]
-        asked, ways = compare([protocol(server, backend) for server in servers], TARGETS, ANSWERS, COUNT // len(SITES) // 2, SEED)
+        asked, ways = compare([protocol(server, backend) for server in servers], lambda chance: Request(chance, TARGETS, ANSWERS), COUNT // len(SITES) // 2, SEED)
     print(f"{site}: {asked} requests, {ways} of them the full way")
     assert ways < asked * .9 or site in ("generic", "here", "fixed own"), "some go on by a plan"
