@@ -22,6 +22,7 @@ static void handshake_of(uint32_t version, uint16_t suite)
     assert_int_equal(the_peer->cids_n, 3);
     assert_true(the_peer->token_len > 0);
     assert_int_equal(site.qc->mtu, 1472);
+    assert_true(the_peer->ecn > 0); /* it hears that its datagrams came with their mark */
     play_suite = QUIC_AES_128_GCM;
     end();
 }
@@ -132,6 +133,24 @@ static void test_half_a_hello(void **state)
     run_for(apr_time_from_msec(100));
     assert_int_equal(net.to_server, 1200);
     assert_in_range(net.to_client, 30, 100);
+    end();
+}
+
+/* The answer to a hello is lost: it goes again when half of the hello is repeated, well before the server's own timer. */
+static void test_hello_again(void **state)
+{
+    begin();
+    net.gone_port = htons(4444);
+    peer_begin(the_peer, the_ep, QUIC_V1);
+    peer_flush(the_peer, 0, net_from_client);
+    step();
+    net.gone_port = 0;
+    the_loop.monotonic += apr_time_from_msec(100);
+    the_peer->said[0].used = 0;
+    peer_flush(the_peer, 1, net_from_client);
+    run_for(3 * net.delay);
+    assert_true(the_peer->crypto_n[QUIC_S_INITIAL] > 0);
+    assert_int_equal(the_ep->figures.probes, 0);
     end();
 }
 
@@ -490,6 +509,7 @@ int main(void)
                                        cmocka_unit_test(test_retry),
                                        cmocka_unit_test(test_amplification),
                                        cmocka_unit_test(test_half_a_hello),
+                                       cmocka_unit_test(test_hello_again),
                                        cmocka_unit_test(test_larger_datagrams),
                                        cmocka_unit_test(test_idle),
                                        cmocka_unit_test(test_sleep),

@@ -126,6 +126,30 @@ static void test_lost(void **state)
     assert_int_equal(qc.cc.window, 5880);
 }
 
+/* A window that was never larger grows by a datagram a round trip, as Reno's does: RFC 9438, 4.3. */
+static void test_beyond_the_largest(void **state)
+{
+    begin();
+    qc.cc.threshold = qc.cc.window;
+    quic_cc_sent(&qc, 12000);
+    quic_cc_used(&qc, 1, 0);
+    acked(1200);
+    assert_in_range(qc.cc.window, 12119, 12120);
+}
+
+/* The first sample begins the average and its variation; further ones move them by an eighth and a fourth: RFC 9002, 5.3. */
+static void test_round_trip(void **state)
+{
+    begin();
+    qc.rtt = 0;
+    quic_rtt_sample(&qc, 40000, 0);
+    assert_int_equal(qc.rtt, 40000);
+    assert_int_equal(qc.rtt_var, 20000);
+    quic_rtt_sample(&qc, 48000, 0);
+    assert_int_equal(qc.rtt, 41000);
+    assert_int_equal(qc.rtt_var, 17000);
+}
+
 /* A window that is nearly used waits for as many ACKs as are worth a call: a third of it at most, and what a millisecond sends. */
 static void test_batch(void **state)
 {
@@ -151,9 +175,10 @@ static void test_batch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mtu),  cmocka_unit_test(test_mtu_of_first_flight),
-        cmocka_unit_test(test_pace), cmocka_unit_test(test_used),
-        cmocka_unit_test(test_lost), cmocka_unit_test(test_batch)};
+        cmocka_unit_test(test_mtu),        cmocka_unit_test(test_mtu_of_first_flight),
+        cmocka_unit_test(test_pace),       cmocka_unit_test(test_used),
+        cmocka_unit_test(test_lost),       cmocka_unit_test(test_beyond_the_largest),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_batch)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,6 +94,29 @@ static void test_file(void **state)
     rmdir(folder);
 }
 
+/* The disk is slow: so many pieces wait and no more, but for a file's last. */
+static void test_slow_disk(void **state)
+{
+    char dir[] = "/tmp/brigade-unit-qlog-XXXXXX", path[64];
+    qlog_chunk *c[QLOG_WAITING_MOST], *last;
+    qlog_file *f;
+
+    assert_non_null(mkdtemp(dir));
+    f = qlog_file_new(dir, "x");
+    qlog_files_settle(); /* those of before */
+    for (unsigned i = 0; i < QLOG_WAITING_MOST; i++)
+        assert_non_null(c[i] = qlog_chunk_new(f, 0));
+    assert_null(qlog_chunk_new(f, 0));
+    assert_non_null(last = qlog_chunk_new(f, 1));
+    for (unsigned i = 0; i < QLOG_WAITING_MOST; i++)
+        qlog_chunk_write(c[i]);
+    qlog_chunk_write(last);
+    qlog_files_settle();
+    snprintf(path, sizeof path, "%s/x", dir);
+    assert_int_equal(unlink(path), 0);
+    rmdir(dir);
+}
+
 /* A client that is not asked for. */
 static int nobody(const quic_conn *qc)
 {
@@ -127,9 +150,9 @@ static void test_malformed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_file),
-                                       cmocka_unit_test(test_not_asked_for),
-                                       cmocka_unit_test(test_malformed)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_file), cmocka_unit_test(test_slow_disk),
+        cmocka_unit_test(test_not_asked_for), cmocka_unit_test(test_malformed)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
