@@ -2,6 +2,8 @@
 /* The disk tier: what is found is right, whatever happened to processes and files. */
 #include "disk_private.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -84,6 +86,17 @@ static int tear_down(void **state)
     store_close(&s);
     munmap(memory, memory_bytes);
     return 0;
+}
+
+static unsigned descriptors(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    unsigned n = 0;
+
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
 }
 
 static store_key key_of(const char *text)
@@ -177,11 +190,18 @@ static int has(const char *text, uint64_t length)
 
 static void test_what_is_written_is_read(void **state)
 {
+    const store_key key = key_of("http://a/1");
+    disk_place place;
+    char byte;
+
     (void)state;
     assert_int_equal(put("http://a/1", 1), APR_SUCCESS);
     assert_int_equal(put("http://a/2", 100000), APR_SUCCESS);
     assert_int_equal(put("http://a/3", 0), APR_SUCCESS);
     assert_int_equal(has("http://a/1", 1), 1);
+    assert_true(disk_find(d, &key, &place));
+    errno = EIO; /* of something else, before */
+    assert_int_equal(disk_read(d, &place, 0, &byte, 1, 1), APR_SUCCESS);
     assert_int_equal(has("http://a/2", 100000), 1);
     assert_int_equal(has("http://a/3", 0), 1);
     assert_int_equal(has("http://a/4", 0), 0);
@@ -198,12 +218,15 @@ static void test_another_program_attaches(void **state)
     disk_limits other = limits;
     disk_place place;
     char path[128];
+    unsigned before;
     disk *theirs;
 
     (void)state;
     assert_int_equal(put_at("http://a/1", 3000, apr_time_now(), red), APR_SUCCESS);
     other.bytes *= 2;
+    before = descriptors();
     assert_int_not_equal(disk_attach(&theirs, &other), APR_SUCCESS);
+    assert_int_equal(descriptors(), before);
     assert_int_equal(disk_attach(&theirs, &limits), APR_SUCCESS);
     assert_true(disk_find(theirs, &key, &place));
     assert_int_equal(disk_purge(theirs, red, apr_time_now() + 1), APR_SUCCESS);
@@ -213,6 +236,9 @@ static void test_another_program_attaches(void **state)
     unlink(path);
     assert_int_not_equal(disk_attach(&theirs, &limits), APR_SUCCESS);
     assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_equal(mkfifo(path, 0600), 0); /* nor what is no file */
+    assert_int_not_equal(disk_attach(&theirs, &limits), APR_SUCCESS);
+    assert_int_equal(descriptors(), before);
 }
 
 static void test_round_and_round(void **state)
