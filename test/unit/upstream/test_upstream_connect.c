@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 #include "upstream_private.h"
 #include "clock.h"
@@ -408,6 +409,61 @@ static void test_kept_and_taken(void **state)
     origin_over(o);
 }
 
+/* Workers have a place of their own, whose connections are looked at when they are taken. */
+static void test_kept_and_taken_by_workers(void **state)
+{
+    upstream_origin *o;
+    upstream_conn *cc;
+    int other;
+
+    (void)state;
+    listens();
+    o = origin((upstream_settings){.reuse = 1});
+    cc = opened(o, NULL);
+    while (upstream_go(cc) == APR_EAGAIN)
+        assert_int_equal(upstream_wait(cc, upstream_wants(cc), apr_time_from_sec(60)), APR_SUCCESS);
+    other = accept(backends[0].listener, NULL, NULL);
+    upstream_keep(cc);
+    assert_int_equal(idle(o), 1);
+    assert_int_equal(atomic_load(&o->gauges->idle), 1);
+    assert_ptr_equal(upstream_take(o, NULL), cc);
+    assert_int_equal(cc->uses, 2);
+    upstream_keep(cc);
+    close(other);
+    assert_null(upstream_take(o, NULL));
+    assert_int_equal(idle(o), 0);
+    origin_over(o);
+}
+
+/* An origin of one request is there as long as either the request or a connection. */
+static void test_of_one_request(void **state)
+{
+    upstream_settings conf = {.server = &server, .host = "127.0.0.1"};
+    upstream_ticket ticket = {.notify = on_told, .baton = &loop};
+    upstream_conn *cc;
+    upstream_origin *o;
+    apr_pool_t *request;
+
+    (void)state;
+    listens();
+    conf.port = ntohs(((struct sockaddr_in *)(void *)&backends[0].address.to)->sin_port);
+    for (int request_first = 0; request_first < 2; request_first++) {
+        apr_pool_create(&request, pool);
+        o = upstream_origin_once(request, &conf);
+        assert_int_equal(atomic_load(&o->refs), 1);
+        assert_int_equal(upstream_open(o, &loop, &ticket, &cc), APR_SUCCESS);
+        assert_int_equal(connected(cc), APR_SUCCESS);
+        if (request_first)
+            apr_pool_destroy(request);
+        assert_int_equal(atomic_load(&o->refs), request_first ? 1 : 2);
+        upstream_close(cc);
+        if (!request_first) {
+            assert_int_equal(atomic_load(&o->refs), 1);
+            apr_pool_destroy(request);
+        }
+    }
+}
+
 /* Edge-triggered: the event that told of the end came while somebody had the connection. */
 static void test_an_end_that_was_told_before(void **state)
 {
@@ -476,6 +532,28 @@ static void test_as_many_as_may(void **state)
     origin_over(o);
 }
 
+/* The connection that ends is a worker's: the loop hears that there is room. */
+static void test_room_that_a_worker_leaves(void **state)
+{
+    upstream_ticket ticket = {.notify = on_told, .baton = &loop};
+    upstream_origin *o;
+    upstream_conn *cc, *none;
+
+    (void)state;
+    listens();
+    loop.poll.wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    o = origin((upstream_settings){.reuse = 1, .max = 1});
+    cc = opened(o, NULL);
+    thread_self_set(&loop, 0);
+    assert_int_equal(upstream_open(o, &loop, &ticket, &none), APR_EAGAIN);
+    told = 0;
+    upstream_close(cc);
+    loop_take_notes(&loop);
+    assert_int_equal(told, 1);
+    close(loop.poll.wake_fd);
+    origin_over(o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -490,9 +568,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_worker, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_worker_waits_no_longer_than_it_may, setup, teardown),
         cmocka_unit_test_setup_teardown(test_kept_and_taken, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_kept_and_taken_by_workers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_of_one_request, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_end_that_was_told_before, setup, teardown),
         cmocka_unit_test_setup_teardown(test_idle_ones_end_by_their_time, setup, teardown),
         cmocka_unit_test_setup_teardown(test_as_many_as_may, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_room_that_a_worker_leaves, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
