@@ -116,9 +116,26 @@ static void full_queue(void **state)
     }
 }
 
+/* A head that is kept says which server it is of, or nothing where that has no name. */
+static void name_of_the_server(void **state)
+{
+    http_answer a = {.status = 200, .server = "S", .date = "D"};
+    http_stored_head *head = stream_codec_serialise(&text_protocol, &a, NULL);
+
+    assert_int_equal(head->len, strlen(":status=200 date=D server=S "));
+    assert_memory_equal(head->text, ":status=200 date=D server=S ", head->len);
+    free(head);
+    a.server = "";
+    head = stream_codec_serialise(&text_protocol, &a, NULL);
+    assert_int_equal(head->len, strlen(":status=200 date=D "));
+    assert_memory_equal(head->text, ":status=200 date=D ", head->len);
+    free(head);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_cut), cmocka_unit_test(full_queue)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_cut), cmocka_unit_test(full_queue),
+                                       cmocka_unit_test(name_of_the_server)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

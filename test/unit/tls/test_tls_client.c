@@ -199,6 +199,13 @@ static void a_context_is_of_settings(void **state)
         }
     assert_ptr_equal(context("require"), context("again"));
     assert_ptr_not_equal(context("require"), context("plain"));
+    for (int i = 0; i < TLS_PX_TEXTS; i++) {
+        tls_proxy_conf conf = context("plain")->conf;
+
+        assert_non_null(tls_proxy_context_find(&conf));
+        conf.text[i] = "another";
+        assert_null(tls_proxy_context_find(&conf));
+    }
 }
 
 static server_rec *server_named(const char *host)

@@ -102,6 +102,7 @@ static struct {
     int alert;
     uint8_t params[64], told[64];
     size_t params_len, told_len, ticket_bytes, piece;
+    int name_is_known; /* the server said so */
 } hand;
 
 static const uint8_t server_params[] = {4, 2, 0x40, 100, 0x11, 12, 0, 0, 0,
@@ -205,6 +206,12 @@ static int client_came(SSL *ssl, unsigned type, unsigned context, const unsigned
     return 1;
 }
 
+static void client_hears(SSL *ssl, int is_answer, int type, const unsigned char *data, int len,
+                         void *unused)
+{
+    hand.name_is_known |= is_answer && type == TLSEXT_TYPE_server_name;
+}
+
 static void client_begin(int with_params, const char *alpn)
 {
     hand.ctx = SSL_CTX_new(TLS_client_method());
@@ -220,6 +227,7 @@ static void client_begin(int with_params, const char *alpn)
     hand.ssl = SSL_new(hand.ctx);
     SSL_set_bio(hand.ssl, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
     SSL_set_tlsext_host_name(hand.ssl, "localhost");
+    SSL_set_tlsext_debug_callback(hand.ssl, client_hears);
     if (alpn)
         assert_int_equal(
             SSL_set_alpn_protos(hand.ssl, (const unsigned char *)alpn, (unsigned)strlen(alpn)), 0);
@@ -333,6 +341,21 @@ static void test_handshake(void **state)
     shakes(100);
 }
 
+/* A name that no server has is not acknowledged; the first server answers. */
+static void test_names(void **state)
+{
+    static const char *const names[] = {"localhost", "elsewhere.test", NULL};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        hand_begin(1, "\2h3");
+        SSL_set_tlsext_host_name(hand.ssl, names[i]);
+        assert_int_equal(hand_shake(), 0);
+        assert_int_equal(hand.done, 1);
+        assert_int_equal(hand.name_is_known, i == 0);
+        hand_end();
+    }
+}
+
 /* Alerts: 120 no_application_protocol, 109 missing_extension. */
 static void test_refused(void **state)
 {
@@ -432,9 +455,10 @@ static int group_teardown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_handshake), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_misplaced), cmocka_unit_test(test_nonsense)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_handshake),
+                                       cmocka_unit_test(test_names), cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_misplaced),
+                                       cmocka_unit_test(test_nonsense)};
 
     /* The other back takes no such client: it knows the extension itself. */
     return TLS_QUIC_CALLBACKS ? 0 : cmocka_run_group_tests(tests, group_setup, group_teardown);
