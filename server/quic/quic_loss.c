@@ -205,7 +205,6 @@ void quic_loss_expired(quic_conn *qc)
     for (int i = 0; i < QUIC_SPACES; i++)
         if (qc->space[i] && qc->space[i]->loss_due <= quic_now(qc)) {
             quic_loss_detect(qc, (quic_space_id)i);
-            quic_sent_trim(qc->space[i]);
             return;
         }
     id = loss_probe(qc, &due);
