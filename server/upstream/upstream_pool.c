@@ -148,9 +148,8 @@ void upstream_close(upstream_conn *cc)
 
     BRG_ASSERT(cc->state != UPSTREAM_CLOSED);
     if (cc->state == UPSTREAM_IDLE) {
-        idle_lock(pool);
+        BRG_ASSERT(pool->loop); /* a worker's is taken first */
         idle_remove(pool, cc);
-        idle_unlock(pool);
     }
     upstream_crowd_leave(cc);
     upstream_race_end(cc);
