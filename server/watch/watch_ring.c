@@ -54,8 +54,6 @@ static int ring_map_all(watch_ring *r, const struct io_uring_params *p)
     const size_t cq = p->cq_off.cqes + p->cq_entries * sizeof(struct io_uring_cqe);
     char *map;
 
-    if (!(p->features & IORING_FEAT_SINGLE_MMAP))
-        return -1;
     r->map_size = sq > cq ? sq : cq;
     r->map = map = ring_map(r, r->map_size, IORING_OFF_SQ_RING);
     r->sqe = ring_map(r, RING_ENTRIES * sizeof *r->sqe, (off_t)IORING_OFF_SQES);
@@ -69,7 +67,8 @@ static int ring_map_all(watch_ring *r, const struct io_uring_params *p)
     return 0;
 }
 
-/* Without COOP_TASKRUN the thread would be interrupted where it computes, and no sooner know. */
+/* Without COOP_TASKRUN the thread would be interrupted where it computes, and no sooner know. A kernel that knows it has both queues
+ * in one map. */
 void watch_ring_open(watch_set *w)
 {
     struct io_uring_params p = {.flags = IORING_SETUP_COOP_TASKRUN};
