@@ -75,6 +75,16 @@ static void test_by_a_worker(void **state)
     check_whole(7, 200, 0);
 }
 
+/* Modules are told which stream has their request. */
+static void test_the_number_of_a_stream(void **state)
+{
+    for (uint32_t id = 7; id < 13; id += 2) {
+        ask(id, "/stream", NULL);
+        site_settle(PATIENCE);
+        check_whole(id, 200, id < 10 ? 1 : 2);
+    }
+}
+
 static void test_a_response_that_breaks_off(void **state)
 {
     ask(1, "/breaks", NULL);
@@ -540,6 +550,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         VISIT(test_a_file),
         VISIT(test_by_a_worker),
+        VISIT(test_the_number_of_a_stream),
         VISIT(test_a_response_that_breaks_off),
         VISIT(test_windows_of_bodies),
         VISIT(test_windows_of_bad_bodies),

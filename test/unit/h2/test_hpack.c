@@ -244,6 +244,23 @@ static void encoder_and_decoder(void **state)
 }
 
 /* As often as it is encoded, a line has the same bytes: lines that are kept, that drive each other out, and that are too long. */
+/* Names need no end behind them. */
+static void static_names(void **state)
+{
+    (void)state;
+    for (unsigned i = 1; i <= HPACK_STATIC_ENTRIES; i++) {
+        const hpack_line *line = hpack_static(i);
+        char name[64];
+        unsigned first = 1;
+
+        snprintf(name, sizeof name, "%sx", line->name);
+        while (strcmp(hpack_static(first)->name, line->name) != 0)
+            first++;
+        assert_int_equal(hpack_static_of_name(name, line->name_len), first);
+        assert_int_equal(hpack_static_of_name(name, line->name_len + 1), 0);
+    }
+}
+
 static void known_lines(void **state)
 {
     static const char *const names[] = {"server",     "content-type",  "x", "x-own", "etag",
@@ -496,7 +513,7 @@ int main(void)
         cmocka_unit_test(encoder_and_decoder), cmocka_unit_test(huffman_all),
         cmocka_unit_test(huffman_pairs),       cmocka_unit_test(huffman_malformed),
         cmocka_unit_test(their_encoder),       cmocka_unit_test(their_decoder),
-        cmocka_unit_test(known_lines),
+        cmocka_unit_test(static_names),        cmocka_unit_test(known_lines),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

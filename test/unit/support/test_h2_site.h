@@ -13,6 +13,7 @@
  *   /read          how many bytes the body had
  *   /breaks        says that it has more than it has
  *   /hints         103, then a response
+ *   /stream        as many bytes as the stream's number has digits, as mod_http2 tells it
  *
  * Include after cmocka.h. The calling thread is the loop's.
  */
@@ -140,6 +141,12 @@ static int site_handler(request_rec *r)
         ap_send_interim_response(r, 1);
         r->status = 200;
         ap_rputs("hints", r);
+        return OK;
+    }
+    if (!strcmp(r->uri, "/stream")) {
+        const char *id = apr_table_get(r->subprocess_env, "H2_STREAM_ID");
+
+        ap_rputs(id ? id : "none", r);
         return OK;
     }
     if (strcmp(r->uri, "/write"))
