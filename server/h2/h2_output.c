@@ -22,12 +22,12 @@ static gather *output_gather(const h2_session *h)
     return h->streams.bc->loop->out;
 }
 
-/* Room for two pieces, and the scratch that they need. */
+/* Room for a frame, and the scratch that it needs. */
 static gather *output_room(h2_session *h)
 {
     gather *g = output_gather(h);
 
-    if (!gather_has_room(g) || g->iov_n + 4 > GATHER_IOV)
+    if (!gather_has_room(g))
         gather_flush(g, h->streams.bc, 0);
     return g;
 }

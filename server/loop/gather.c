@@ -255,6 +255,7 @@ void gather_add_head(gather *g, size_t len)
     struct iovec *last = g->iov_n ? &g->iov[g->iov_n - 1] : NULL;
     char *head = gather_head(g);
 
+    BRG_ASSERT_DEBUG(g->iov_n < GATHER_IOV);
     if (last && (char *)last->iov_base + last->iov_len == head)
         last->iov_len += len; /* two heads without a body between them */
     else
@@ -275,6 +276,7 @@ void gather_add_body(gather *g, const char *data, size_t len, shared_ref *owner)
 {
     if (!len)
         return;
+    BRG_ASSERT_DEBUG(g->iov_n < GATHER_IOV);
     g->iov[g->iov_n++] = (struct iovec){(void *)(uintptr_t)data, len};
     g->bytes += len;
     g->held[g->held_n++] = owner;
@@ -286,6 +288,7 @@ void gather_add_lent(gather *g, const char *data, size_t len)
 {
     if (!len)
         return;
+    BRG_ASSERT_DEBUG(g->iov_n < GATHER_IOV);
     g->iov[g->iov_n++] = (struct iovec){(void *)(uintptr_t)data, len};
     g->bytes += len;
     g->held[g->held_n++] = NULL;

@@ -31,10 +31,10 @@ typedef struct gather {
     char scratch[GATHER_SCRATCH];
 } gather;
 
-/** Room for one more answer? If not, flush first. */
+/** Room for one more answer, or frame, in at most four pieces? If not, flush first. */
 static inline int gather_has_room(const gather *g)
 {
-    return g->iov_n + 2 <= GATHER_IOV && g->used + GATHER_HEAD_MAX <= GATHER_SCRATCH;
+    return g->iov_n + 4 <= GATHER_IOV && g->used + GATHER_HEAD_MAX <= GATHER_SCRATCH;
 }
 
 /** Where the next head may be written: GATHER_HEAD_MAX bytes. */

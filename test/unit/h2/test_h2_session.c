@@ -60,6 +60,19 @@ static void test_a_file(void **state)
     assert_int_equal(site_session()->streams.n, 0);
 }
 
+/* More bodies at once than go into one write, each in a piece of its own. */
+static void test_many_files(void **state)
+{
+    peer_setting(client, H2_SET_INITIAL_WINDOW_SIZE, 0);
+    for (uint32_t id = 1; id < 180; id += 2)
+        ask(id, "/a", NULL);
+    site_settle(PATIENCE);
+    peer_setting(client, H2_SET_INITIAL_WINDOW_SIZE, 6);
+    site_settle(PATIENCE);
+    for (uint32_t id = 1; id < 180; id += 2)
+        check_whole(id, 200, 6);
+}
+
 static void test_by_a_worker(void **state)
 {
     peer_number(client, H2_WINDOW_UPDATE, 0, 1 << 20);
@@ -549,6 +562,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         VISIT(test_a_file),
+        VISIT(test_many_files),
         VISIT(test_by_a_worker),
         VISIT(test_the_number_of_a_stream),
         VISIT(test_a_response_that_breaks_off),
