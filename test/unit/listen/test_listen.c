@@ -247,6 +247,28 @@ static void arguments_of_listen(void **state)
     ap_listen_pre_config();
 }
 
+/* A server may be started without a standard input. */
+static void the_first_descriptor_is_closed_too(void **state)
+{
+    const int input = dup(STDIN_FILENO);
+    ap_listen_rec *rec = record(pool, "127.0.0.1", free_port());
+    int was_taken, is_open;
+
+    (void)state;
+    close(STDIN_FILENO);
+    listen_set_shares(1, 1);
+    assert_int_equal(listen_socket_ensure(rec, 1, 0, 0, &defaults), APR_SUCCESS);
+    was_taken = fcntl(STDIN_FILENO, F_GETFD) >= 0;
+    listen_socket_close_all();
+    is_open = fcntl(STDIN_FILENO, F_GETFD) >= 0;
+    if (input >= 0) {
+        dup2(input, STDIN_FILENO);
+        close(input);
+    }
+    assert_true(was_taken);
+    assert_false(is_open);
+}
+
 #define LISTENING(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 static int group_set_up(void **state)
@@ -292,6 +314,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LISTENING(each_loop_has_its_own),
         LISTENING(sockets_survive_a_reload),
+        LISTENING(the_first_descriptor_is_closed_too),
         LISTENING(what_is_not_configured_closes),
         LISTENING(taken_ports_are_refused),
         LISTENING(processes_share_out_what_there_is),
