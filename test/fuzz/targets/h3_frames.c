@@ -2,7 +2,8 @@
 /*
  * An HTTP/3 connection, by a list of steps: bytes of streams in order, whole requests for a site, resets, credit, what is acknowledged, the
  * loop's turns and deadlines. QUIC is real but for packets: its frames come as they are, and all that is written counts as received. What
- * the server writes has to be frames of HTTP/3 in their order, and the connection must end when the client goes.
+ * the server writes has to be frames of HTTP/3 in their order, a GOAWAY names a request, none later than the one before, and the connection
+ * must end when the client goes.
  * Covers: server/h3/h3_session.c server/h3/h3_stream.c server/h3/h3_frame.c server/h3/h3_control.c server/h3/h3_request.c
  *     server/h3/h3_output.c server/h3/qpack_decode.c server/quic/quic_streams.c server/quic/quic_stream_out.c
  *     server/streams/stream_request.c server/streams/stream_waiting.c
@@ -24,8 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* What came of a stream of the server's, frame by frame. */
 typedef struct heard {
     uint8_t head[16];
-    unsigned head_n, heads, in_frame;
-    uint64_t left;
+    unsigned head_n, heads, in_frame, is_goaway;
+    uint64_t left, goaway; /* 0: none came */
 } heard;
 
 static struct {
@@ -122,11 +123,27 @@ static void heard_head(heard *h, int is_request)
     h->left = h3_int_get(h->head + h3_int_len(*h->head));
     h->head_n = 0;
     h->in_frame = h->left != 0;
+    h->is_goaway = !is_request && type == H3_GOAWAY;
     if (!is_request)
         return;
     PEER_CHECK(type == H3_HEADERS || type == H3_DATA);
     PEER_CHECK(type == H3_HEADERS ? h->left > QPACK_PREFIX : h->heads);
     h->heads += type == H3_HEADERS;
+}
+
+static void heard_goaway(heard *h, uint8_t b)
+{
+    uint64_t id;
+
+    PEER_CHECK(h->head_n < 8);
+    h->head[h->head_n++] = b;
+    if (h->in_frame)
+        return;
+    id = h3_int_get(h->head);
+    PEER_CHECK(h3_int_len(*h->head) == h->head_n && !(id & 3));
+    PEER_CHECK(!h->goaway || id < h->goaway);
+    h->goaway = id + 1;
+    h->head_n = 0;
 }
 
 static void heard_byte(heard *h, uint8_t b, int is_request)
@@ -135,6 +152,8 @@ static void heard_byte(heard *h, uint8_t b, int is_request)
 
     if (h->in_frame) {
         h->in_frame = --h->left != 0;
+        if (h->is_goaway)
+            heard_goaway(h, b);
         return;
     }
     h->head[h->head_n++] = b;
@@ -338,12 +357,13 @@ static void end(void)
     quic_endpoint_end(play.ep);
 }
 
-static void open_once(void)
+/* @return 1: it was not open yet */
+static int open_once(void)
 {
     if (!site_open_once(
             "MaxKeepAliveRequests 0\nH2EarlyHints on\nH3MaxConcurrentStreams 20\nH3WebSockets On\n"
-            "H3MaxRequestBodySize 100000\nLogLevel crit\n"))
-        return;
+            "H3MaxRequestBodySize 100000\nLogLevel crit\nTimeout 10\n"))
+        return 0;
     quic_setup_defaults(&play.setup);
     play.setup.user = &h3_user;
     h3_conf_of(ap_server_conf, &play.conf);
@@ -355,6 +375,7 @@ static void open_once(void)
     play.ep->below = &play_below;
     play.ep->take = play_take;
     atexit(end);
+    return 1;
 }
 
 /* The client goes: the connection has to end, whatever it was doing. */
@@ -373,11 +394,44 @@ static void leave(void)
     play.qc = NULL;
 }
 
+/* As many settings as are read are no mistake, and one more is. */
+static void check_settings(unsigned n)
+{
+    uint8_t frame[3 + 32 * 4 + 4] = {H3_STREAM_CONTROL}, values[33 * 4], *to = values;
+
+    for (unsigned i = 0; i < n; i++)
+        to = h3_int_put(h3_int_put(to, 100 + i), i);
+    play_begin();
+    step_bytes(2, frame, 1, 0);
+    to = quic_put_bytes(h3_put_frame(frame, H3_SETTINGS, (uint64_t)(to - values)), values,
+                        (size_t)(to - values));
+    step_bytes(2, frame, (size_t)(to - frame), 0);
+    PEER_CHECK(play_is_over() == (n > 32));
+    leave();
+}
+
+/* The beginning of a head may stay alone for a time: RequestReadTimeout, or Timeout if that is shorter. */
+static void check_slow_head(void)
+{
+    static const uint8_t begun[] = {H3_HEADERS, 20, 0};
+
+    play_begin();
+    step_bytes(0, begun, sizeof begun, 0);
+    PEER_CHECK(!play_is_over() && site_conn->timer.prev);
+    PEER_CHECK(site_conn->timer.due > site_loop->monotonic + apr_time_from_sec(1) &&
+               site_conn->timer.due <= site_loop->monotonic + apr_time_from_sec(10));
+    leave();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     steps s = {.at = data, .end = data + size};
 
-    open_once();
+    if (open_once()) {
+        check_settings(32);
+        check_settings(33);
+        check_slow_head();
+    }
     if (!size)
         return 0;
     play_begin();
