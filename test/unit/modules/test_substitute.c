@@ -8,8 +8,13 @@
 
 #include "substitute_private.h"
 #include "test_request.h"
+#include "http_request.h"
+#include "util_filter.h"
+#include "apr_hooks.h"
 #include "apr_general.h"
 #include "apr_strings.h"
+
+extern module AP_MODULE_DECLARE_DATA substitute_module;
 
 static apr_pool_t *pool;
 
@@ -112,12 +117,44 @@ static void test_long_lines(void **state)
     assert_non_null(applied("s/a/b/", "\n", 0));
 }
 
+/* Of a file of a known size that is small no worker is needed. */
+static void test_much_text_is_for_a_worker(void **state)
+{
+    static const struct {
+        int has_filter;
+        apr_filetype_e type;
+        apr_off_t size;
+        int blocks;
+    } cases[] = {
+        {1, APR_NOFILE, 0, 1},
+        {1, APR_REG, 100, 0},
+        {1, APR_REG, 100 << 20, 1},
+        {0, APR_NOFILE, 0, 0},
+    };
+
+    (void)state;
+    apr_hook_global_pool = pool;
+    substitute_module.register_hooks(pool);
+    apr_hook_sort_all();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        request_rec *r = test_request_kept(pool, NULL, NULL);
+
+        r->server->module_config = apr_pcalloc(pool, 8 * sizeof(void *));
+        ap_add_output_filter(cases[i].has_filter ? "SUBSTITUTE" : "other", NULL, r, r->connection);
+        r->finfo.filetype = cases[i].type;
+        r->finfo.size = cases[i].size;
+        ap_run_insert_filter(r);
+        assert_int_equal(request_may_block(r), cases[i].blocks);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_much_text_is_for_a_worker),
     };
 
     return cmocka_run_group_tests(tests, set_up, NULL);
