@@ -252,9 +252,9 @@ static void request_answered(proxy_exchange *x)
 }
 
 /* Pieces go at once where nothing more is here: the client of a slow or endless answer waits for each. */
-static int answer_flushes(proxy_exchange *x)
+static int answer_flushes(const proxy_exchange *x)
 {
-    return !x->answer.complete && !exchange_has_more(x) && !exchange_holds(x);
+    return !x->answer.complete && !exchange_has_more(x);
 }
 
 void exchange_client_left(proxy_exchange *x)

@@ -137,7 +137,7 @@ static int coded_flush(proxy_exchange *x, struct direct_coded *c)
 {
     const int over = x->answer.complete;
 
-    if (!over && (exchange_has_more(x) || exchange_holds(x)))
+    if (!over && exchange_has_more(x))
         return 1;
     c->early |= !over;
     if (!coded_run(x, c, NULL, 0, over ? BRG_CODER_FINISH : BRG_CODER_FLUSH))
@@ -160,6 +160,5 @@ int direct_coded_pass(proxy_exchange *x)
         return 0;
     APR_BRIGADE_CONCAT(x->in, &c->out);
     c->held = 0;
-    return x->answer.complete || !APR_BRIGADE_EMPTY(x->in) ||
-           !(exchange_has_more(x) || exchange_holds(x));
+    return x->answer.complete || !APR_BRIGADE_EMPTY(x->in) || !exchange_has_more(x);
 }

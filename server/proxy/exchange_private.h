@@ -76,10 +76,6 @@ int exchange_variables(proxy_exchange *x);
 /** 1: a field of a request may become a variable of this name. */
 int exchange_variable_is_named(const char *name);
 
-/** Nothing more of the answer is here. 1: its client does not get what came at once, since filters make another answer of it, and a piece
- * that leaves alone costs them more than it costs the client to wait a moment (exchange_time.c) */
-int exchange_holds(proxy_exchange *x);
-
 /** Begin to send the body with the bytes that are kept: after codec->begin(). */
 void exchange_body_begin(proxy_exchange *x);
 

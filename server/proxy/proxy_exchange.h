@@ -198,7 +198,6 @@ typedef struct exchange_answer {
     int code;                      /**< of the head that came last */
     uint32_t lent;    /**< bytes of its body behind x->in, the last ones, that cc has still */
     uint32_t behind;  /**< bytes that stand behind them in cc, and are no body */
-    uint32_t held;    /**< exchange_holds(): since this millisecond; 0: nothing is held */
     uint8_t begun;    /**< its head was taken */
     uint8_t passed;   /**< and went to the client */
     uint8_t complete; /**< it ended */

@@ -2,12 +2,10 @@
 """Answers that are compressed by a plan (test_planned_coding.py has random answers that are whole at once): bodies in pieces, long ones, such as are
 cut at each byte, for clients that are slow or leave; from backends of all kinds, over HTTP/1 and HTTP/2, by the built-in coders and beside
 Apache's files. A server without plans sends the same fields and bodies that mean the same."""
-import fcntl
 import gzip
 import random
 import re
 import subprocess
-import termios
 import zlib
 
 import pytest
@@ -289,25 +287,6 @@ def test_each_piece_goes_at_once(serve, site):
         assert plain(site.split()[0], data) == first + second
         assert full_ways(server) == before
         client.close()
-
-
-def test_pieces_that_come_soon_leave_together(serve):
-    """As a page of PHP, whose last piece is some milliseconds behind the first: one write, whose length is told. A machine may be slow in some tries."""
-    body = text_like(random.Random(1), 12000)
-    first, rest = record(STDOUT, b"Content-Type: text/html\r\n\r\n" + body[:8000]), record(STDOUT, body[8000:]) + end()
-
-    def in_two(params, text, send):
-        send(first)
-        while fcntl.ioctl(send.__self__, termios.TIOCOUTQ, b"1234") != bytes(4):  # the server has not read it
-            pass
-        send(rest)
-
-    with Script("fcgi", in_two) as backend:
-        server = serve(CONFIG + SCRIPTS.replace("{path}", backend.path) + GZIP, files={"x.php": old})
-        with server.connect() as client:
-            answers = [client.get("/x.php", {"Accept-Encoding": "gzip"}) for _ in range(40)]
-        assert all(plain("gzip", a.body) == body for a in answers)
-        assert sum(a["Content-Length"] is not None for a in answers[10:]) > 10
 
 
 @PROTOCOLS
