@@ -283,9 +283,21 @@ static void state_outlives_a_reload(void **state)
     assert_int_equal(atomic_load(&s->status), PROXY_STATUS_INITIALIZED | PROXY_STATUS_IN_ERROR);
 }
 
+/* Names of balancers are told in lower case, however they are written. */
+static void names_are_in_lower_case(void **state)
+{
+    assert_true(
+        test_config_read("ServerName names\nProxyPass / balancer://Big.Site/\n"
+                         "<Proxy balancer://BIG.site>\nBalancerMember http://a\n</Proxy>\n"));
+    apr_pool_create(&pool, test_process->pool);
+    assert_int_equal(proxy_share(pool, ap_server_conf), OK);
+    assert_string_equal(target_of(request_of("/x"))->balancer->name, "balancer://big.site");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_in_lower_case),
         cmocka_unit_test(requests_go_by_share),
         cmocka_unit_test(busyness_and_traffic_go_by_share),
         cmocka_unit_test(the_least_busy_gets_it),

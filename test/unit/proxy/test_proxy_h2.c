@@ -323,6 +323,46 @@ static void test_faults_are_everybodys(void **state)
     }
 }
 
+/* Fields of a connection of HTTP/1 are none of HTTP/2: RFC 9113, 8.2.2. */
+static void test_fields_of_a_connection(void **state)
+{
+    static const char *const names[] = {"connection", "keep-alive", "transfer-encoding"};
+
+    for (int i = 0; i < 3; i++) {
+        uint8_t block[32] = {0x88, 0, (uint8_t)strlen(names[i])}, *at = block + 3;
+
+        at = (uint8_t *)memcpy(at, names[i], block[2]) + block[2];
+        *at++ = 1;
+        *at++ = 'x';
+        add(H2_HEADERS, H2_END_HEADERS, 2 * (unsigned)i + 1, block, (size_t)(at - block));
+        come(text_n);
+        assert_int_equal(h2c_take(x[i], stream(i)), APR_EGENERAL);
+        assert_non_null(x[i]->answer.bad);
+    }
+}
+
+/* The body is as long as it was said to be, and its type is the response's. */
+static void test_length_and_type(void **state)
+{
+    static const uint8_t head[] = "\x88\0\x0e"
+                                  "content-length\x02"
+                                  "12"
+                                  "\0\x0c"
+                                  "content-type\x0a"
+                                  "text/plain";
+
+    add(H2_HEADERS, H2_END_HEADERS, 1, head, sizeof head - 1);
+    add_data(1, 'a', 12, 1);
+    add(H2_HEADERS, H2_END_HEADERS, 3, head, sizeof head - 1);
+    add_data(3, 'a', 11, 1);
+    come(text_n);
+    assert_int_equal(h2c_take(x[0], stream(0)), APR_SUCCESS);
+    assert_true(x[0]->answer.complete);
+    assert_string_equal(x[0]->r->content_type, "text/plain");
+    (void)h2c_take(x[1], stream(1));
+    assert_non_null(x[1]->answer.bad);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +378,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_goaway, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_streams_at_a_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_fields_of_a_connection, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_length_and_type, setup, teardown),
         cmocka_unit_test_setup_teardown(test_faults_are_everybodys, setup, teardown),
     };
 

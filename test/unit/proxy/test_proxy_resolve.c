@@ -289,13 +289,28 @@ static void forward_proxies_ask_first(void **state)
     assert_int_equal(t->port, 443);
 }
 
+/* A file name of a proxy without a scheme; one letter is a scheme. */
+static void a_scheme_is_needed(void **state)
+{
+    request_rec *r;
+
+    site_of("ServerName front.example\n");
+    r = request_of("/x");
+    r->proxyreq = PROXYREQ_REVERSE;
+    r->filename = (char *)"proxy:://one/x";
+    assert_int_equal(proxy_fixup(r), HTTP_BAD_REQUEST);
+    r->filename = (char *)"proxy:x://one/x";
+    assert_int_equal(proxy_fixup(r), OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paths_become_targets),    cmocka_unit_test(a_raw_slash_is_kept_or_not),
-        cmocka_unit_test(handlers_name_sockets),   cmocka_unit_test(clients_name_no_sockets),
-        cmocka_unit_test(answers_are_mapped_back), cmocka_unit_test(cookies_are_mapped_back),
-        cmocka_unit_test(the_longest_name_wins),   cmocka_unit_test(forward_proxies_ask_first),
+        cmocka_unit_test(paths_become_targets),      cmocka_unit_test(a_raw_slash_is_kept_or_not),
+        cmocka_unit_test(handlers_name_sockets),     cmocka_unit_test(clients_name_no_sockets),
+        cmocka_unit_test(answers_are_mapped_back),   cmocka_unit_test(cookies_are_mapped_back),
+        cmocka_unit_test(a_scheme_is_needed),        cmocka_unit_test(the_longest_name_wins),
+        cmocka_unit_test(forward_proxies_ask_first),
     };
 
     return cmocka_run_group_tests(tests, test_config_setup, test_config_teardown);
