@@ -95,9 +95,20 @@ static void test_what_may_be_kept_gets_some_runs(void **state)
     assert_true(loop_takes_long(&loop, page));
 }
 
+/* A request that pauses a second time has taken the time up to then. */
+static void test_pauses_are_measured(void **state)
+{
+    loop_request_begins(&loop, "GET /", 5);
+    (void)loop_request_ends(&loop, NULL);
+    (void)loop_request_pauses(&loop);
+    loop.monotonic = loop.slow.began = 1;
+    assert_true(loop_request_pauses(&loop) > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_pauses_are_measured, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pages_are_told_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_never_kept_goes_soon, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_may_be_kept_gets_some_runs, setup, teardown),

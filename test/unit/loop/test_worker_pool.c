@@ -187,6 +187,35 @@ static void test_queue_is_bounded(void **state)
     end(ends, WORKERS + 4);
 }
 
+static uint64_t waits_counted(void)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < BRG_BUCKETS; i++)
+        sum += figures.others.took[BRG_TOOK_QUEUE].n[i];
+    return sum;
+}
+
+/* Each counts, also where a thread was free and it did not wait. */
+static void test_waits_are_counted(void **state)
+{
+    brg_conn bc[WORKERS + 4];
+    int ends[WORKERS + 4][2], alive, busy = 1, waiting;
+
+    occupy(bc, ends);
+    open_gate(WORKERS);
+    assert_int_equal(waits_counted(), WORKERS);
+    for (int i = WORKERS; i < WORKERS + 4; i++) {
+        for (busy = 1; busy; usleep(1000))
+            worker_pool_figures(loop.workers, &alive, &busy, &waiting);
+        make(&bc[i], ends[i], clock_monotonic());
+        assert_int_equal(worker_pool_submit(loop.workers, &bc[i]), 0);
+        open_gate(i + 1);
+    }
+    assert_int_equal(waits_counted(), WORKERS + 4);
+    end(ends, WORKERS + 4);
+}
+
 static void test_late_ones_are_refused_in_order(void **state)
 {
     brg_conn bc[WORKERS + 4], *out;
@@ -577,6 +606,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_queue_is_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_waits_are_counted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_late_ones_are_refused_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(test_clients_that_left, setup, teardown),
         cmocka_unit_test_setup_teardown(test_work_for_nobody_is_not_begun, setup, teardown),
