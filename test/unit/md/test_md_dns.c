@@ -135,6 +135,10 @@ static void test_others(void **state)
     m.data[5] = 2;
     assert_int_equal(answer(&m, 1), 12);
     assert_int_equal(to[3], FORMAT);
+    m = asked("acme.example.net", SOA, 0);
+    m.data[12] = 0xc0; /* a pointer */
+    assert_int_equal(answer(&m, 1), 12);
+    assert_int_equal(to[3], FORMAT);
     m = asked("acme.example.net", SOA, 512);
     m.data[m.len - 5] = 1; /* version 1 of EDNS: BADVERS */
     assert_int_equal(answer(&m, 1), m.len);

@@ -63,6 +63,7 @@ static const head_case cases[] = {
     {"GET / \r\n", 0, 0},
     {"GET /\rX\r\n", 400, 400},
     {"POST /\r\n", 400, 0},
+    {"GET HTTP/1.1\r\n\r\n", 400, 400},
     {"GET\r\n\r\n", 400, 400},
     {"GET \r\n\r\n", 400, 400},
     {"/\r\n\r\n", 400, 400},
@@ -223,8 +224,11 @@ static void test_nul(void **state)
 {
     static const char in_value[] = G H "A: b\0c\r\n\r\n";
     static const char in_name[] = G H "A\0: b\r\n\r\n";
+    static const char in_method[] = "GE\0T / HTTP/1.1\r\n" H "\r\n";
     static const char in_target[] = "GET /\0a HTTP/1.1\r\n" H "\r\n";
 
+    check_case(in_method, sizeof(in_method) - 1, &strict, 400);
+    check_case(in_method, sizeof(in_method) - 1, &unsafe, 400);
     check_case(in_value, sizeof(in_value) - 1, &strict, 400);
     check_case(in_value, sizeof(in_value) - 1, &unsafe, 400);
     check_case(in_name, sizeof(in_name) - 1, &strict, 400);

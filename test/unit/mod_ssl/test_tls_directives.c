@@ -38,9 +38,28 @@ static void words_of_protocols(void **state)
     apr_pool_destroy(cmd.pool);
 }
 
+/* What an inner section says of the depth counts, and else what the outer one says. */
+static void depth_of_sections(void **state)
+{
+    apr_pool_t *p;
+    tls_dir_conf *outer, *inner, *merged;
+
+    apr_pool_create(&p, NULL);
+    outer = ssl_module.create_dir_config(p, NULL);
+    inner = ssl_module.create_dir_config(p, NULL);
+    outer->depth = 3;
+    merged = ssl_module.merge_dir_config(p, outer, inner);
+    assert_int_equal(merged->depth, 3);
+    inner->depth = 1;
+    merged = ssl_module.merge_dir_config(p, outer, inner);
+    assert_int_equal(merged->depth, 1);
+    apr_pool_destroy(p);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(words_of_protocols)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(words_of_protocols),
+                                       cmocka_unit_test(depth_of_sections)};
 
     apr_initialize();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 #include "apr_strings.h"
 #include "folder_private.h"
 #include "http_request.h"
+#include "request_context.h"
 
 #define BYTES (64 * 1024)
 
@@ -182,6 +183,27 @@ static void names(void **state)
     assert_false(folder_lacks(loop.folders, f, "none", 4));
 }
 
+/* A request that missed a name leaves the reading of all of them to a worker. */
+static void names_that_a_worker_reads(void **state)
+{
+    folder *f = made_known("/a/b");
+    request_rec *r = apr_pcalloc(pool, sizeof *r);
+
+    r->pool = pool;
+    r->connection = apr_pcalloc(pool, sizeof *r->connection);
+    r->request_config = ap_create_request_config(pool);
+    request_conf_create(r);
+    request_files_of(r)->may_hold = 1;
+    while (!folder_missed(f))
+        ;
+    folder_want_names(f, r);
+    assert_string_equal(request_files_of(r)->wanted->path, watch_folder_path(f->dir));
+    folder_read_names(r);
+    assert_null(request_files_of(r)->wanted);
+    assert_true(folder_lacks(loop.folders, f, "none", 4));
+    assert_false(folder_lacks(loop.folders, f, "file", 4));
+}
+
 static void those_used_last_stay(void **state)
 {
     folder *kept;
@@ -230,6 +252,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_that_changes_is_forgotten, setup, teardown),
         cmocka_unit_test_setup_teardown(what_it_is, setup, teardown),
         cmocka_unit_test_setup_teardown(names, setup, teardown),
+        cmocka_unit_test_setup_teardown(names_that_a_worker_reads, setup, teardown),
         cmocka_unit_test_setup_teardown(those_used_last_stay, setup, teardown),
         cmocka_unit_test_setup_teardown(refused, setup, teardown),
     };

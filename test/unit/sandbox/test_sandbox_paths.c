@@ -128,6 +128,13 @@ static void test_programs_are_noted(void **state)
     assert_int_equal(notes_with("exec cmd"), 0);
 }
 
+/* Those of a module that is built in are started by a process of their own, outside of the sandbox. */
+static void test_scripts_of_the_daemon(void **state)
+{
+    find(0, "ScriptAliasMatch ^/n/(.*) /srv/cgi/$1\n");
+    assert_int_equal(notes_with("CGI scripts"), 0);
+}
+
 static void test_folders_of_users_are_noted(void **state)
 {
     find(0, "UserDir public_html\n");
@@ -170,6 +177,7 @@ int main(void)
         TEST(test_hosts_and_sections),
         TEST(test_allowed),
         TEST(test_programs_are_noted),
+        TEST(test_scripts_of_the_daemon),
         TEST(test_folders_of_users_are_noted),
         TEST(test_logs_in_writable_folders),
     };
