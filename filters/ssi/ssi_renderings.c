@@ -155,7 +155,8 @@ static void reads_of_modules(ssi_top *top)
     if (n > RENDERING_FIELDS_MOST)
         top->kept_page = NULL;
     for (int i = 0; i < n && i < RENDERING_FIELDS_MOST; i++)
-        if (!strncmp(names[i], BRG_CACHE_VARY_NAMES, sizeof BRG_CACHE_VARY_NAMES - 1))
+        if (!strncmp(names[i], BRG_CACHE_VARY_NAMES, sizeof BRG_CACHE_VARY_NAMES - 1) ||
+            !strncmp(names[i], BRG_CACHE_VARY_QUERY, sizeof BRG_CACHE_VARY_QUERY - 1))
             top->kept_page = NULL;
         else
             read_add(top, names[i], apr_table_get(top->r->headers_in, names[i]), SSI_READ_FIELD);

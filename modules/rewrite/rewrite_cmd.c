@@ -3,6 +3,7 @@
 #include "rewrite_private.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/field_names.h"
 #include "brigade/response_cache.h"
 
 #include <string.h>
@@ -213,6 +214,9 @@ static const char *rewrite_set_cond(cmd_parms *cmd, void *dir, const char *line)
     if ((error = rewrite_compile_cond(cmd, cond)) != NULL)
         return error;
     cond->field = rewrite_field_of(cmd->pool, cond->input);
+    if (cond->test == REWRITE_REGEX && !strcmp(cond->input, "%{QUERY_STRING}"))
+        cond->query = apr_pstrcat(cmd->pool, BRG_CACHE_VARY_QUERY, cond->nocase ? "i " : "- ",
+                                  cond->shown, NULL);
     rewrite_note_waits(cond->input);
     if (!cond->nocase || rewrite_ignores_case(cond))
         return NULL;

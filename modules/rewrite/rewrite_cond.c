@@ -199,8 +199,41 @@ static int cond_presence(const void *data, const char *value, apr_size_t len)
     return value != NULL;
 }
 
+/* ---- the query ---- */
+
+#define COND_VARY_MOST 16 /* other wishes have room; beyond, each query is a kind of its own */
+
+/* It is the one that the client sent, as far as rules before this one left it. */
+static int cond_query_is_sent(const request_rec *first, const char *args)
+{
+    const char *sent;
+
+    while (first->prev)
+        first = first->prev;
+    if (first->main)
+        return 0;
+    sent = strchr(first->unparsed_uri, '?');
+    return !strcmp(args, sent ? sent + 1 : "");
+}
+
+/* A pattern that does not match says the same of all queries that it does not match. */
+static const char *cond_query(request_rec *r, const rewrite_cond *cond)
+{
+    const char *args = r->args ? r->args : "";
+
+    BRG_ASSERT(cond->query && cond->regex);
+    if (cond_query_is_sent(r, args) && brg_cache_vary_fields(r, NULL, 0) <= COND_VARY_MOST &&
+        ap_regexec(cond->regex, args, 0, NULL, 0) == AP_REG_NOMATCH)
+        brg_cache_vary(r, cond->query, NULL, NULL);
+    else
+        brg_cache_depends_on_query(r);
+    return args;
+}
+
 static const char *cond_input(rewrite_run *run, const rewrite_cond *cond)
 {
+    if (cond->query)
+        return cond_query(run->r, cond);
     if (!cond->field)
         return rewrite_expand(run, cond->input, NULL);
     if (cond->lasting && !cond->captures &&

@@ -51,6 +51,8 @@ typedef struct rewrite_cond {
     ap_expr_info_t *expr;
     /** the request field that the test string consists of; NULL: it is another one */
     const char *field;
+    /** for brg_cache_vary(): the expression, of a condition on the query; NULL: it is another one */
+    const char *query;
     rewrite_test test;
     unsigned negated : 1;
     unsigned marked : 1; /**< written with '!'; -ne is negated, too */

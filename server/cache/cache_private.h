@@ -58,7 +58,7 @@ typedef struct cache_composed cache_composed;
 /** A dependency of an entry, and the entry's value or variant (cache_vary_private.h). */
 typedef struct cache_vary_key cache_vary_key;
 
-#define CACHE_VARY_MOST 12   /**< fields, and limits, at most that one answer may depend on */
+#define CACHE_VARY_MOST 24   /**< fields, and limits, at most that one answer may depend on */
 #define CACHE_VARIANTS 8     /**< entries at most for one target */
 #define CACHE_CLASSIFIED 128 /**< values whose variant is kept; a power of two */
 

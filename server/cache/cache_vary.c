@@ -275,7 +275,7 @@ static int vary_take(response_cache *c, cache_vary_key *s, const vary_wish *wish
         s->client_variant = wish->variant;
         return wish->variant >= 0 ? 0 : -1;
     }
-    if (!strncmp(wish->name, BRG_CACHE_VARY_NAMES, sizeof BRG_CACHE_VARY_NAMES - 1))
+    if (cache_named_is(wish->name))
         return vary_take_named(c, s, wish, asked);
     s->name_len = (uint32_t)strlen(wish->name);
     s->is_line = !strcmp(wish->name, REQUEST_VARY_LINE);

@@ -12,7 +12,7 @@
 #include "brigade/auth.h"
 #include "brigade/field_names.h"
 
-/** An expression on names of request fields (cache_named.c). */
+/** An expression on names of request fields, or on the query (cache_named.c). */
 typedef struct cache_named cache_named;
 
 /** A dependency that a request declares while it is answered. */
@@ -52,14 +52,17 @@ struct cache_vary_key {
     apr_uint64_t realm[2];
     cache_gate_fn *gate; /**< then nothing else but data and fixed counts */
     uint64_t fixed;
-    cache_named *named; /**< BRG_CACHE_VARY_NAMES: no field has such a name; NULL: not this */
+    cache_named *named; /**< nothing of the request matches it; NULL: not this */
 };
 
-/** The expression behind BRG_CACHE_VARY_NAMES in @a text, compiled once for all entries of @a c. NULL: it cannot be. The
+/** 1: @a text is BRG_CACHE_VARY_NAMES or BRG_CACHE_VARY_QUERY, with an expression. */
+int cache_named_is(const char *text);
+
+/** The expression in such @a text, compiled once for all entries of @a c. NULL: it cannot be. The
  * caller calls cache_named_release(), while @a c is there. */
 cache_named *cache_named_take(response_cache *c, const char *text);
 void cache_named_release(cache_named *n);
-/** 1 if no field of the request has a name that @a n matches. */
+/** 1 if no field of the request has a name that @a n matches, or its query does not. */
 int cache_named_absent(cache_named *n, const cache_asked *asked);
 size_t cache_named_bytes(const cache_named *n);
 

@@ -21,6 +21,8 @@ COUNT = effort.count(4000, 40000)
 SEED = int(effort.seed(random.randrange(1 << 30)))
 RULES = "RewriteEngine On\nRewriteRule ^metrics$ - [L]\n{before}RewriteRule ^index\\.php$ - [L]\nRewriteCond %{{REQUEST_FILENAME}} !-f\nRewriteCond %{{REQUEST_FILENAME}} !-d\nRewriteRule . {to} [L]\n"
 AUTHORIZATION = "RewriteRule .* - [E=HTTP_AUTHORIZATION:%{HTTP:Authorization}]\n"
+EXPLOITS = "".join(f"RewriteCond %{{QUERY_STRING}} {pattern} [OR]\n" for pattern in ("mosConfig_[a-z]{1,21}(=|%3D)", "base64_encode[^(]*\\([^)]*\\)", "x=y&(.*)x")) \
+    + "RewriteCond %{QUERY_STRING} (<|%3C)|a\\[\\] [NC]\nRewriteRule .* index.php [F]\n"
 OPEN = SCRIPTS + "<Directory />\nAllowOverride All\nOptions FollowSymLinks\n</Directory>\n"
 
 
@@ -55,6 +57,12 @@ SITES = {
     "either": (OPEN, {".htaccess": rules("/index.php", "RewriteCond %{REQUEST_URI} ^(.*)?/(1) [OR]\nRewriteCond %{REQUEST_URI} ^(.*)/(2)\nRewriteCond %{REQUEST_URI} !deep\nRewriteRule ^ %1/core/%2 [L,QSA,R=301]\n"
                                         "RewriteCond %{REQUEST_URI} =/2026/7/x [OR]\nRewriteCond %{REQUEST_URI} !x\nRewriteRule ^([0-9]+) - [E=ONE:$1]\nRewriteCond %{REQUEST_URI} !=/blog/12\nRewriteRule ^blog - [E=TWO:2]\n")}, None),
     "chained-paths": (OPEN, {".htaccess": rules("/index.php", "RewriteCond %{REQUEST_URI} =/2026/3\nRewriteRule ^(.*)$ $1 [C]\nRewriteRule ^ - [F]\nRewriteCond %{REQUEST_URI} /4\nRewriteRule ^(.*)$ /d/b.php?$1 [S=1]\nRewriteRule ^deep/.*5 - [G]\n")}, None),
+    "exploits": (OPEN, {".htaccess": rules("/index.php", EXPLOITS)}, 1),
+    "queries": (OPEN, {".htaccess": rules("/index.php", "RewriteCond %{QUERY_STRING} ^$\nRewriteRule ^2026/.*1 - [E=NONE:1]\nRewriteCond %{QUERY_STRING} !UTM [NC]\nRewriteCond %{QUERY_STRING} !^(\\d)\n"
+                                        "RewriteRule ^ - [E=PLAIN:1]\nRewriteCond %{QUERY_STRING} ^([0-9]).*(\\1)$\nRewriteRule ^ - [E=TWICE:%1]\nRewriteRule ^deep/.*2 /blog/x?x=y [QSA]\nRewriteCond %{QUERY_STRING} x=y\nRewriteRule ^ /d/b.php [L]\n"
+                                        "RewriteCond %{QUERY_STRING} !^5\nRewriteRule ^2026/.*/x$ /moved [R=301,L]\nRewriteCond %{QUERY_STRING} s=a [OR]\nRewriteCond %{REQUEST_URI} 7\nRewriteRule ^blog - [F]\n")}, None),
+    "many-queries": (OPEN, {".htaccess": rules("/index.php", "".join(f"RewriteCond %{{QUERY_STRING}} z{n}=\nRewriteRule ^ - [F]\n" for n in range(30)))}, None),
+    "queries-of-server": (OPEN + "RewriteEngine On\nRewriteCond %{QUERY_STRING} x=\nRewriteRule ^/2026 - [F]\n", {".htaccess": rules("/index.php")}, None),
     "asked-query": (OPEN, {".htaccess": rules("/index.php", "RewriteCond %{QUERY_STRING} a=b\nRewriteRule . /d/b.php [L]\n")}, None),
     "if-file": (OPEN + "<FilesMatch \\.php$>\n<If \"-f %{{REQUEST_FILENAME}} && %{{REQUEST_URI}} !~ m#/2026/1#\">\nSetEnv IF file\n</If>\n</FilesMatch>\n", {".htaccess": rules("/index.php")}, 1),
     "if-led": (OPEN + "<FilesMatch \\.php$>\n<If \"%{{REQUEST_URI}} =~ m#/(d)/#\">\nSetEnv IF d\n</If>\n</FilesMatch>\n",
@@ -208,6 +216,29 @@ def test_what_changes_counts_at_once(serve, change):
             assert told(backend)["NEW"] == "yes"
         else:
             assert told(backend)["SCRIPT_NAME"] == outcome
+
+
+def test_queries_that_rules_look_at(serve):
+    """A query that a pattern matches is refused, whatever plans and answers there are for those that it does not match."""
+    with Script("fcgi", script) as backend:
+        server = wordpress(serve, backend, {".htaccess": rules("/index.php", EXPLOITS)})
+        server.write("old.txt", "a file\n")
+        os.utime(server.path("htdocs", "old.txt"), (1700000000, 1700000000))
+        with server.connect() as client:
+            for n in range(8):
+                for path, body in (("/year/", b"hello\n"), ("/index.php", b"hello\n"), ("/old.txt", b"a file\n")):
+                    assert client.get(f"{path}?id={n}").body == body
+            before = full_ways(server)
+            for n in range(50):
+                assert client.get(f"/year/{n}?id={n}").body == client.get(f"/index.php?id={n}").body == b"hello\n"
+                assert told(backend)["QUERY_STRING"] == f"id={n}"
+                assert client.get(f"/old.txt?v={n}").body == b"a file\n"
+            assert full_ways(server) - before <= 1
+            for n in range(3):
+                for path in ("/year/1", "/index.php", "/old.txt"):
+                    for query in ("x=y&x=y", "A[]=1", "a=%3Cscript", "mosConfig_x=1", f"mosConfig_x%3D{n}"):
+                        assert client.get(f"{path}?{query}").status == 403
+                        assert client.get(f"{path}?id={n}").status == client.get(path).status == 200
 
 
 def test_a_folder_that_goes(serve):
