@@ -62,10 +62,18 @@ static void mock_run(brg_conn *bc)
         on_run(bc, which(bc));
 }
 
+static int lingers; /* connections that expire do */
+
 static void mock_expired(brg_conn *bc)
 {
     tell('X');
-    loop_close(bc->loop, bc);
+    if (!lingers) {
+        loop_close(bc->loop, bc);
+        return;
+    }
+    conn_enter(bc, CONN_LINGER);
+    bc->idle_until = bc->loop->monotonic + apr_time_from_sec(30);
+    wheel_set(&bc->loop->wheel, &bc->timer, bc->idle_until);
 }
 
 static void mock_drop(brg_conn *bc)
@@ -339,6 +347,27 @@ static void test_silent_ones_make_room(void **state)
     assert_int_equal(loop->figures->own.value[BRG_FIGURE_SHED], 2);
 }
 
+/* Those that have to go and wait for their client's end do so for a moment. */
+static void test_what_makes_room_lingers_shortly(void **state)
+{
+    open_connections(CONNECTIONS);
+    for (int i = 0; i < 2; i++) {
+        conns[i]->input.began -= apr_time_from_sec(10);
+        wheel_set(&loop->wheel, &conns[i]->timer, loop->monotonic + apr_time_from_sec(30));
+        conn_enter(conns[i], CONN_IDLE);
+    }
+    lingers = 1;
+    clients[CONNECTIONS] = client_connect();
+    while (!strchr(story, 'X'))
+        loop_turn(loop);
+    lingers = 0;
+    for (int i = 0; i < 2; i++)
+        if (conns[i]->state == CONN_LINGER)
+            assert_true(conns[i]->idle_until < loop->monotonic + apr_time_from_sec(1));
+    while (accepted_n == CONNECTIONS)
+        loop_turn(loop);
+}
+
 static void to_worker(brg_conn *bc, int i)
 {
     if (bc->state != CONN_HEAD)
@@ -461,6 +490,21 @@ static void test_later_and_closed(void **state)
     assert_int_equal(strlen(story), 3);
     assert_int_equal(loop->conns.n, 0);
     assert_int_equal(loop->spare.conns_n, 2);
+}
+
+/* Of a client that sends on and on a turn drops a bounded piece. */
+static void test_what_is_dropped(void **state)
+{
+    static char much[100000];
+
+    open_connections(1);
+    conn_enter(conns[0], CONN_LINGER);
+    assert_int_equal(send(clients[0], much, sizeof much, MSG_DONTWAIT), sizeof much);
+    conns[0]->rd_ready = 1;
+    conn_fill(conns[0]);
+    assert_true(conns[0]->rd_ready); /* more is there */
+    conn_fill(conns[0]);
+    assert_false(conns[0]->rd_ready);
 }
 
 static void look_for_the_end(brg_conn *bc, int i)
@@ -599,8 +643,10 @@ int main(void)
         TURN(test_closed_on_the_list),
         TURN(test_deadlines),
         TURN(test_silent_ones_make_room),
+        TURN(test_what_makes_room_lingers_shortly),
         TURN(test_worker),
         TURN(test_no_room),
+        TURN(test_what_is_dropped),
         TURN(test_the_client_leaves),
         TURN(test_turn_end),
         TURN(test_drop),
