@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include "generation.h"
 #include "test_config.h"
 #include "apr_strings.h"
 
@@ -22,6 +23,8 @@ static void check_messages(const message_case *c, size_t n)
     for (; n; n--, c++) {
         int good = test_config_read(c->text);
 
+        /* Who asks why it cannot be used hears a line; of one that can be used there is nothing to hear. */
+        assert_int_equal(*conf_fault() != '\0', !good);
         if (good != !c->message || (c->message && !strstr(test_messages, c->message)))
             fail_msg("%s\n%s: %s", c->text, good ? "is fine" : "is refused", test_messages);
     }
