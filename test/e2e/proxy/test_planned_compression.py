@@ -225,7 +225,7 @@ def test_pieces(serve, site, frame, protocol):
 
 def is_cut(got, body):
     """The client has nothing, an error, or less than the answer, and sees that."""
-    return got == "nothing" or re.match(rb"HTTP/\S+ 50[23] ", got[0]) or not got[2] and body.startswith(got[1])
+    return got == "nothing" or re.match(rb"HTTP/\S+ 50[023] ", got[0]) or not got[2] and body.startswith(got[1])
 
 
 @PROTOCOLS
