@@ -298,8 +298,13 @@ static void sockets_that_were_ended_listen_again(void **state)
 
         assert_int_equal(shutdown(fd, SHUT_RDWR), 0);
         assert_int_equal(fcntl(fd, F_SETFL, flags & ~O_NONBLOCK), 0);
-        if (connected) /* it is a client's, and cannot listen any more */
-            assert_int_equal(connect(fd, (struct sockaddr *)&other, sizeof other), 0);
+        if (connected) { /* it is a client's, and cannot listen any more */
+            int client = socket(AF_INET, SOCK_STREAM, 0);
+
+            assert_int_equal(connect(client, (struct sockaddr *)&other, sizeof other), 0);
+            assert_int_equal(dup2(client, fd), fd);
+            close(client);
+        }
         listen_socket_restore(&defaults);
         assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
         flags = connect_to(port);
