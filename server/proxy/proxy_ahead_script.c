@@ -140,25 +140,25 @@ const char *ahead_sni(conn_rec *client)
 #endif
 }
 
-/* What stands in the target behind the prefix of the plan, without the query. */
-static brg_text script_rest(const proxy_ahead *a, const http_head *head)
+/* What stands in the target from a byte on, without the query. */
+static brg_text script_path(const http_head *head, size_t from)
 {
-    const char *rest = head->uri + a->plan->below, *end = head->uri + head->uri_len,
-               *query = memchr(rest, '?', (size_t)(end - rest));
+    const char *path = head->uri + from, *end = head->uri + head->uri_len,
+               *query = memchr(path, '?', (size_t)(end - path));
 
-    BRG_ASSERT(a->plan->below && rest < end);
-    return (brg_text){rest, (size_t)((query ? query : end) - rest)};
+    BRG_ASSERT(path < end);
+    return (brg_text){path, (size_t)((query ? query : end) - path)};
 }
 
-static char *script_join(char *to, const char *text, brg_text rest)
+static char *script_join(char *to, const char *text, brg_text path)
 {
-    return mempcpy(stpcpy(to, text), rest.at, rest.len);
+    return mempcpy(stpcpy(to, text), path.at, path.len);
 }
 
-static void script_put_rest(script_text *t, const script_part *part)
+static void script_put_path(script_text *t, const script_part *part)
 {
     const char *name = script_texts(t->script) + part->at;
-    const char *end = script_join(t->spare, name + part->len + 1, script_rest(t->a, t->head));
+    const char *end = script_join(t->spare, name + part->len + 1, script_path(t->head, part->from));
 
     script_put(t, name, part->len, t->spare, (size_t)(end - t->spare));
 }
@@ -193,12 +193,8 @@ static void script_put_part(script_text *t, const script_part *part)
     case SCRIPT_TARGET:
         script_put(t, name, part->len, head->uri, head->uri_len);
         return;
-    case SCRIPT_REST:
-        script_put_rest(t, part);
-        return;
     case SCRIPT_PATH:
-        query = memchr(head->uri, '?', head->uri_len);
-        script_put(t, name, part->len, head->uri, (size_t)((query ? query : end) - head->uri));
+        script_put_path(t, part);
         return;
     default:
         BRG_ASSERT(part->kind == SCRIPT_STREAM);
@@ -229,7 +225,8 @@ static int script_put_all(script_text *t)
 static size_t script_room(const proxy_plan *plan, const http_head *head)
 {
     const script_format *format = script_format_of(plan->script);
-    size_t n = format->before + format->behind + plan->script->bytes + 8u * head->uri_len +
+    size_t n = format->before + format->behind + plan->script->bytes +
+               (plan->script->target_n + 1u) * head->uri_len +
                (size_t)plan->script->n * (CACHE_PLANNED_VARIABLE + SCRIPT_PAIR_MORE);
 
     if (plan->script->has_sni)
@@ -255,14 +252,13 @@ static void script_set_url(proxy_ahead *a, const http_head *head, char *to)
     if (!a->plan->below)
         return;
     a->url = to;
-    *script_join(to, script_texts(s) + s->url_at, script_rest(a, head)) = '\0';
+    *script_join(to, script_texts(s) + s->url_at, script_path(head, a->plan->below)) = '\0';
 }
 
 int ahead_write_script(proxy_ahead *a, const http_head *head)
 {
     const proxy_plan_script *s = a->plan->script;
-    const size_t room = script_room(a->plan, head),
-                 url_most = a->plan->below ? s->bytes + head->uri_len + 1 : 0;
+    const size_t room = script_room(a->plan, head), url_most = s->bytes + head->uri_len + 1;
     const char *sni = ahead_sni(h1_ahead_client(a->bc)->c);
     script_text t = {.a = a, .script = s, .format = script_format_of(s), .head = head};
     unsigned char *to;

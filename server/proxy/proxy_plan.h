@@ -30,14 +30,14 @@ typedef enum script_part_kind {
     SCRIPT_LOCAL,  /**< the address that it came to */
     SCRIPT_QUERY,  /**< without its "?", "" if there is none */
     SCRIPT_TARGET, /**< as it was sent */
-    SCRIPT_PATH, /**< of it, where all paths below a folder have the plan (cache_plan_is_for_all()) */
-    SCRIPT_REST, /**< text behind the variable's name, and the path below a prefix (proxy_plan.below) */
-    SCRIPT_SNI,   /**< the name that its client asked for as TLS began */
+    SCRIPT_PATH, /**< text behind the variable's name, and what the path has from a byte on, where others have the plan, too (cache_plan_is_for_all()) */
+    SCRIPT_SNI,  /**< the name that its client asked for as TLS began */
     SCRIPT_STREAM /**< what tells streams of HTTP/2 apart */
 } script_part_kind;
 
 typedef struct script_part {
     uint32_t at, len; /**< of text */
+    uint32_t from;    /**< of the path */
     uint8_t kind;     /**< script_part_kind */
 } script_part;
 
@@ -51,6 +51,7 @@ typedef struct proxy_plan_script {
     uint32_t names_at;
     uint32_t url_at;     /**< in text: for messages; below a prefix, that of the prefix */
     uint16_t n;          /**< parts */
+    uint16_t target_n;   /**< of them, those that have the target, or a part of it */
     uint8_t some_before; /**< there are variables before the fields */
     uint8_t credentials; /**< CGIPassAuth */
     uint8_t has_sni;     /**< clients told a name as TLS began */

@@ -202,10 +202,6 @@ static const char *own_value(const script_draft *d, const char *name, script_par
         *kind = SCRIPT_TARGET;
         return d->x->r->prev ? d->x->r->prev->unparsed_uri : d->x->r->unparsed_uri;
     }
-    if (d->path && !strcmp(name, "REDIRECT_URL")) {
-        *kind = SCRIPT_PATH;
-        return d->path;
-    }
     return NULL;
 }
 
@@ -231,27 +227,49 @@ static int own_is_of_path(const char *name)
            !strcmp(name, "PATH_INFO");
 }
 
+/* Ends with all of the path, whatever it is: of the redirect, or mod_rewrite's of a server with RewriteEngine On. */
+static int own_is_url(const char *name)
+{
+    return !strcmp(name, "REDIRECT_URL") || !strcmp(own_name(name), "SCRIPT_URL") ||
+           !strcmp(own_name(name), "SCRIPT_URI");
+}
+
 /* It tells of a path that another request has not. */
 static int own_shows_path(const script_draft *d, const char *value)
 {
     return d->path && strstr(value, d->path) != NULL;
 }
 
+static int draft_ends(const apr_table_entry_t *e, const char *rest)
+{
+    const size_t all = strlen(e->val), len = strlen(rest);
+
+    return all >= len && !strcmp(e->val + all - len, rest);
+}
+
+/* It ends with what the path has from a byte on. */
+static int draft_path(script_draft *d, const apr_table_entry_t *e, size_t from)
+{
+    const size_t name = strlen(e->key);
+    const uint32_t at = draft_text(d, e->key, name + 1);
+
+    BRG_ASSERT(draft_ends(e, d->path + from));
+    draft_text(d, e->val, strlen(e->val) - strlen(d->path + from));
+    draft_text(d, "", 1);
+    if (!draft_part(d, SCRIPT_PATH, at, name))
+        return 0;
+    d->part[d->n - 1].from = (uint32_t)from;
+    return 1;
+}
+
 /* The texts that it is made of show nothing of the rest (proxy_plan_script_is_apart()): so a value that ends with it has it from the path.
  * @param by_server  it was set by the server, not by a module */
 static int draft_rest(script_draft *d, const apr_table_entry_t *e, int by_server)
 {
-    const size_t name = strlen(e->key), all = strlen(e->val), rest = strlen(d->rest);
-    const uint32_t at = d->len;
-
-    BRG_ASSERT(d->path && rest);
-    if (!by_server || proxy_fcgi_sets(d->x->r, e->key) || all < rest ||
-        strcmp(e->val + all - rest, d->rest) != 0)
+    BRG_ASSERT(d->path && *d->rest);
+    if (!by_server || proxy_fcgi_sets(d->x->r, e->key) || !draft_ends(e, d->rest))
         return !strstr(e->val, d->rest) && draft_variable(d, e);
-    draft_text(d, e->key, name + 1);
-    draft_text(d, e->val, all - rest);
-    draft_text(d, "", 1);
-    return draft_part(d, SCRIPT_REST, at, name);
+    return draft_path(d, e, (size_t)(d->rest - d->path));
 }
 
 /* @return 0: it is not what it is known to be made of */
@@ -260,6 +278,8 @@ static int draft_own(script_draft *d, const apr_table_entry_t *e)
     script_part_kind kind;
     const char *own = own_value(d, e->key, &kind);
 
+    if (d->path && own_is_url(e->key))
+        return draft_ends(e, d->path) && draft_path(d, e, 0);
     if (own && strcmp(own, e->val) != 0)
         return 0;
     if (!own)
@@ -384,6 +404,9 @@ static proxy_plan_script *script_make(const script_draft *d)
     s->text_at = (uint32_t)at;
     s->bytes = (uint32_t)(at + d->len);
     s->n = (uint16_t)d->n;
+    for (int i = 0; i < d->n; i++)
+        s->target_n += d->part[i].kind == SCRIPT_QUERY || d->part[i].kind == SCRIPT_TARGET ||
+                       d->part[i].kind == SCRIPT_PATH;
     memcpy(s->part, d->part, (size_t)d->n * sizeof(script_part));
     memcpy((char *)s + at, d->text, d->len);
     return s;

@@ -44,8 +44,11 @@ SITES = {
     "cookies": (OPEN, {".htaccess": rules("/index.php", "RewriteCond %{HTTP_COOKIE} c=d\nRewriteRule ^2026 /d/b.php [L]\n")}, None),
     "part": (OPEN, {".htaccess": rules("/index.php", "RewriteRule ^2026/([0-9]*) - [E=NUMBER:$1]\n")}, None),
     "whole": (OPEN, {".htaccess": rules("/index.php/$0")}, 0),
-    "of-server": (OPEN + "RewriteEngine On\nRewriteRule ^/never - [F]\n", {".htaccess": rules("/index.php")}, 0),
-    "qualified": (OPEN + "QualifyRedirectURL On\n", {".htaccess": rules("/index.php")}, 0),
+    "of-server": (OPEN + "RewriteEngine On\nRewriteRule ^/never - [F]\n", {".htaccess": rules("/index.php")}, 1),
+    "of-server-alone": (OPEN + "RewriteEngine On\nUseCanonicalName On\nServerName a.example:8080\n", {".htaccess": rules("/index.php", AUTHORIZATION)}, 1),
+    "to-https": (OPEN + "RewriteEngine On\nRewriteCond %{{HTTP:X-B}} 1\nRewriteRule ^/(.*)$ https://localhost/$1 [R=301,L]\n", {".htaccess": rules("/index.php")}, None),
+    "set-url": (OPEN + "RewriteEngine On\nSetEnv SCRIPT_URL /here\nSetEnv SCRIPT_URI /there\n", {".htaccess": rules("/index.php")}, None),
+    "qualified": (OPEN + "QualifyRedirectURL On\n", {".htaccess": rules("/index.php")}, 1),
     "copied": (OPEN + "SetEnvIf Request_URI ^/2026/(.*) REST=$1\n", {".htaccess": rules("/index.php")}, None),
     "chained": (OPEN, {".htaccess": rules("/index.php", "RewriteRule ^2026/1 - [C]\nRewriteRule ^(.*)$ /d/b.php [L]\nRewriteRule ^deep/er/1 - [F]\n")}, 1),
     "skipping": (OPEN, {".htaccess": rules("/index.php", "RewriteRule ^2026/1 - [S=1]\nRewriteRule ^2026 - [F]\n")}, 1),
@@ -167,6 +170,29 @@ def test_one_plan_for_all(serve):
                 assert params["REQUEST_URI"] == f"/tag/{n}/?s={n}" and params["REDIRECT_URL"] == f"/tag/{n}/"
                 assert params["QUERY_STRING"] == params["REDIRECT_QUERY_STRING"] == f"s={n}"
         assert full_ways(server) - before <= 4  # the first of the connection, and those with a query until that is known
+
+
+FRONT = "RewriteEngine On\nRewriteRule ^metrics$ - [L]\nRewriteCond %{REQUEST_FILENAME} !-f\nRewriteCond %{REQUEST_FILENAME} !-d\n"
+# Ways to one script that applications have: (configuration, files, target)
+KINDS = {
+    "rules of a server": ("RewriteEngine On\nRewriteCond %{{HTTPS}} other\nRewriteRule ^/(.*)$ https://localhost/$1 [R=301,L]\n", {".htaccess": FRONT + "RewriteRule . /index.php [L]\n"}, "/y/{}/x"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kinds_of_applications(serve, kind):
+    """Once a way is known, no new URL takes the full one."""
+    more, files, target = KINDS[kind]
+    with Script("fcgi", script) as backend:
+        server = serve(of_site(OPEN + more, backend), files={"index.php": old, **files})
+        with server.connect() as client:
+            for n in range(12):
+                assert client.get(target.format(*[n] * 2)).body == b"hello\n"
+            before = full_ways(server)
+            for n in range(1000, 1050):
+                assert client.get(target.format(*[n] * 2)).body == b"hello\n"
+            assert told(backend)["REQUEST_URI"] == target.format(*[n] * 2)
+        assert full_ways(server) - before == 0
 
 
 def test_a_front_page_has_a_plan(serve):
