@@ -4,6 +4,7 @@
 #include "cache_below_private.h"
 #include "cache_moved_private.h"
 #include "cache_names_private.h"
+#include "cache_plan.h"
 #include "connection.h"
 #include "loop.h"
 #include "apr_strings.h"
@@ -306,12 +307,19 @@ cache_entry *cache_absent_find(response_cache *c, const cache_place *at, const h
 
 /* ---- logs ---- */
 
-/* Of a head that the entry answers. */
-static const char *absent_last(const cache_entry *e, const http_head *h, size_t *len)
+/* Of a head that the entry answers. @param room  CACHE_PLANNED_PATH bytes */
+static const char *absent_last(const cache_entry *e, const http_head *h, char *room, size_t *len)
 {
     const char *slash =
         e->absent->below ? h->uri + e->absent->path_len - 1 : memrchr(h->uri, '/', h->uri_len);
 
+    if (e->plan) {
+        const brg_text path = cache_plan_path(h, room);
+
+        BRG_ASSERT(path.len >= e->absent->path_len);
+        *len = path.len - e->absent->path_len;
+        return path.at + e->absent->path_len;
+    }
     BRG_ASSERT(slash && *slash == '/' && slash < h->uri + h->uri_len);
     if (e->absent->below) {
         const char *query = memchr(slash, '?', (size_t)(h->uri + h->uri_len - slash));
@@ -340,8 +348,9 @@ size_t cache_absent_text(char *out, size_t room, const cache_entry *e, const cha
 {
     const int is_url = e->absent->moved && strchr(kept, '?');
     const size_t kept_len = is_url ? e->absent->tail_len : e->absent->name_len;
+    char path[CACHE_PLANNED_PATH];
     size_t len;
-    const char *name = absent_last(e, h, &len);
+    const char *name = absent_last(e, h, path, &len);
 
     BRG_ASSERT(strlen(kept) >= kept_len);
     if (is_url)
@@ -359,8 +368,9 @@ static size_t absent_step(const char *name, size_t len)
 size_t cache_absent_file(char *out, size_t room, const cache_entry *e, const char *kept,
                          const http_head *h)
 {
+    char path[CACHE_PLANNED_PATH];
     size_t len;
-    const char *name = absent_last(e, h, &len);
+    const char *name = absent_last(e, h, path, &len);
 
     return cache_absent_is_deep(e) ? absent_put(out, room, kept, strlen(kept) - e->absent->step_len,
                                                 name, absent_step(name, len))
@@ -371,11 +381,12 @@ const char *cache_absent_message(char *out, const cache_entry *e, const observed
                                  const http_head *h)
 {
     const char *text = kept->said.text, *name;
+    char path[CACHE_PLANNED_PATH];
     size_t len;
 
     if (!e->absent || !kept->own_len)
         return text;
-    name = absent_last(e, h, &len);
+    name = absent_last(e, h, path, &len);
     if (kept->own_len != e->absent->name_len)
         len = absent_step(name, len);
     BRG_ASSERT(kept->own_at + len < CACHE_NAME_PATH_MOST + MAX_STRING_LEN / 2);

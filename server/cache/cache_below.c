@@ -2,7 +2,9 @@
 /* Plans for all that is not there below a folder, and for all below a prefix (cache_below_private.h). */
 #include "cache_below_private.h"
 #include "cache_names_private.h"
+#include "cache_plan.h"
 #include "connection.h"
+#include "util_char.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
@@ -16,19 +18,33 @@
 
 /* ---- targets ---- */
 
-/* Such bytes stand in a target and in a path alike. */
-int cache_below_is_plain(const char *uri, size_t len)
+/* Of those beyond ASCII: in paths they mean nothing to a server, in rules and queries no more than a letter does. */
+static int below_is_escape(const char *at, size_t len)
+{
+    return len >= 3 && util_is(at[1], UTIL_C_HEX) && util_is(at[2], UTIL_C_HEX) &&
+           util_hex_value(at[1]) >= 8;
+}
+
+/* Its bytes stand in a target and in a path alike, but for escapes. */
+static int below_is_plain(const char *uri, size_t len, int with_escapes)
 {
     static const char plain[UCHAR_MAX + 1] = {
         ['0' ... '9'] = 1, ['A' ... 'Z'] = 1, ['a' ... 'z'] = 1, ['-'] = 1,
         ['_'] = 1,         ['.'] = 1,         ['~'] = 1,         ['/'] = 1};
 
     for (size_t i = 0; i < len; i++)
-        if (!plain[(unsigned char)uri[i]])
+        if (with_escapes && uri[i] == '%' && below_is_escape(uri + i, len - i))
+            i += 2;
+        else if (!plain[(unsigned char)uri[i]])
             return 0;
         else if (i && uri[i - 1] == '/' && (uri[i] == '/' || uri[i] == '.'))
             return 0;
     return len && uri[0] == '/';
+}
+
+int cache_below_is_plain(const char *uri, size_t len)
+{
+    return below_is_plain(uri, len, 0);
 }
 
 static size_t below_path_len(const char *uri, size_t len)
@@ -36,6 +52,32 @@ static size_t below_path_len(const char *uri, size_t len)
     const char *query = memchr(uri, '?', len);
 
     return query ? (size_t)(query - uri) : len;
+}
+
+/* @param room  for the path, should it have escapes; CACHE_PLANNED_PATH bytes @return of no length: it is not plain */
+static brg_text below_path(const char *uri, size_t len, char *room)
+{
+    const size_t path_len = below_path_len(uri, len);
+    const char *from = memchr(uri, '%', path_len), *end = uri + path_len;
+    char *to = room;
+
+    if (!from)
+        return (brg_text){uri, cache_below_is_plain(uri, path_len) ? path_len : 0};
+    if (path_len >= CACHE_PLANNED_PATH || !below_is_plain(uri, path_len, 1))
+        return (brg_text){uri, 0};
+    for (from = uri; from < end; from++)
+        if (*from != '%') {
+            *to++ = *from;
+        } else {
+            *to++ = (char)(util_hex_value(from[1]) << 4 | util_hex_value(from[2]));
+            from += 2;
+        }
+    return (brg_text){room, (size_t)(to - room)};
+}
+
+brg_text cache_plan_path(const http_head *h, char *room)
+{
+    return below_path(h->uri, h->uri_len, room);
 }
 
 /* That of a target with such a query, or without one; 0: it is one of which plans know nothing. */
@@ -53,7 +95,8 @@ static char below_kind(const char *uri, size_t path_len, size_t len)
 /* Its kind, if each request with a query has its own. */
 static char below_kind_of(const request_rec *r)
 {
-    const char kind = below_kind(r->unparsed_uri, strlen(r->uri), strlen(r->unparsed_uri));
+    const size_t len = strlen(r->unparsed_uri);
+    const char kind = below_kind(r->unparsed_uri, below_path_len(r->unparsed_uri, len), len);
 
     return kind != BELOW_KIND_QUERY ||
                    (request_offer_of(r)->plan->query_led && !policy_query_counts(r))
@@ -61,9 +104,14 @@ static char below_kind_of(const request_rec *r)
                : 0;
 }
 
+static int below_path_is_lost(const request_rec *r)
+{
+    return !r->prev && !r->main && r->finfo.filetype == APR_NOFILE && r->uri;
+}
+
 int cache_below_path_is_plain(const request_rec *r)
 {
-    return !r->prev && !r->main && r->finfo.filetype == APR_NOFILE && r->uri &&
+    return below_path_is_lost(r) &&
            strlen(r->uri) == below_path_len(r->unparsed_uri, strlen(r->unparsed_uri)) &&
            !strncmp(r->uri, r->unparsed_uri, strlen(r->uri)) &&
            cache_below_is_plain(r->uri, strlen(r->uri));
@@ -72,8 +120,14 @@ int cache_below_path_is_plain(const request_rec *r)
 /* Another request of this server answers r, because of rules of a folder; r's own path leads to nothing. */
 static int below_is_led(const request_rec *r)
 {
-    return r->next && !r->next->next && r->status == HTTP_OK && r->next->server == r->server &&
-           cache_below_path_is_plain(r);
+    char room[CACHE_PLANNED_PATH];
+    brg_text path;
+
+    if (!r->next || r->next->next || r->status != HTTP_OK || r->next->server != r->server ||
+        !below_path_is_lost(r))
+        return 0;
+    path = below_path(r->unparsed_uri, strlen(r->unparsed_uri), room);
+    return path.len && path.len == strlen(r->uri) && !memcmp(path.at, r->uri, path.len);
 }
 
 /* What r->uri has behind the prefix of its plan. NULL: it is of none */
@@ -287,7 +341,7 @@ typedef struct below_asked {
     const cache_place *at;
     const http_head *head;
     const cache_asked *asked;
-    const char *end; /* of its path */
+    const char *path, *end;
     char kind;
 } below_asked;
 
@@ -307,10 +361,10 @@ static cache_entry *below_of_folder(response_cache *c, const below_asked *b, con
     const char *slash = memchr(name, '/', (size_t)(b->end - name));
     char key[CACHE_NAME_PATH_MOST];
     const size_t len =
-        cache_name_key(key, b->head->uri, name, (size_t)((slash ? slash : b->end) - name), b->kind);
+        cache_name_key(key, b->path, name, (size_t)((slash ? slash : b->end) - name), b->kind);
     cache_entry *e = below_entry(c, b, key, len);
 
-    BRG_ASSERT(name > b->head->uri && name < b->end && len < CACHE_NAME_PATH_MOST);
+    BRG_ASSERT(name > b->path && name < b->end && len < CACHE_NAME_PATH_MOST);
     return e && below_holds(e, name, b->end) ? e : NULL;
 }
 
@@ -336,7 +390,7 @@ static cache_entry *below_of_prefix(response_cache *c, const below_asked *b, con
 
 static cache_entry *below_of(response_cache *c, const below_asked *b, const char *name)
 {
-    cache_entry *e = c->prefix_n ? below_of_prefix(c, b, name) : NULL;
+    cache_entry *e = c->prefix_n && b->path == b->head->uri ? below_of_prefix(c, b, name) : NULL;
 
     return !e && c->below_n > c->prefix_n ? below_of_folder(c, b, name) : e;
 }
@@ -344,16 +398,19 @@ static cache_entry *below_of(response_cache *c, const below_asked *b, const char
 cache_entry *cache_below_find(response_cache *c, const cache_place *at, const http_head *h,
                               const cache_asked *asked)
 {
-    const size_t path_len = below_path_len(h->uri, h->uri_len);
+    char room[CACHE_PLANNED_PATH];
+    const brg_text path = cache_plan_path(h, room);
     const below_asked b = {.at = at,
                            .head = h,
                            .asked = asked,
-                           .end = h->uri + path_len,
-                           .kind = below_kind(h->uri, path_len, h->uri_len)};
-    const char *slash = h->uri;
+                           .path = path.at,
+                           .end = path.at + path.len,
+                           .kind =
+                               below_kind(h->uri, below_path_len(h->uri, h->uri_len), h->uri_len)};
+    const char *slash = path.at;
     cache_entry *e = NULL;
 
-    if (!b.kind || !cache_below_is_plain(h->uri, path_len))
+    if (!b.kind || !path.len)
         return NULL;
     for (int i = 0; !e && slash && slash + 1 < b.end && i < BELOW_FOLDERS_MOST; i++) {
         e = below_of(c, &b, slash + 1);

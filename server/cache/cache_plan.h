@@ -61,8 +61,8 @@ void cache_offer_plan(request_rec *last, const cache_plan_offer *plan);
 const char *cache_plan_changes(const request_rec *r, int i);
 
 /** While a plan is made: 1 if it is for all paths below cache_plan_offer.below; or below a folder that lead to nothing. REDIRECT_URL, REQUEST_URI and, with
- * cache_plan_offer.query_led, what tells the query are each request's own then; nothing else may tell of the path of @a r, which stands
- * so in its target. Below a folder all have a query, or none has. */
+ * cache_plan_offer.query_led, what tells the query are each request's own then; nothing else may tell of the path of @a r, which is
+ * cache_plan_path() of its target. Below a folder all have a query, or none has. */
 int cache_plan_is_for_all(const request_rec *r);
 
 /** 1: field number @a i, which the client sent, stands behind all others now. Threads: the request's. */
@@ -73,6 +73,13 @@ int cache_plan_is_offered(const request_rec *r);
 
 /** Send a request by the plan of @a e, if limits let it pass. @return as cache_plan_kind.begin */
 int cache_plan_begin(cache_entry *e, brg_conn *bc, const http_head *head);
+
+/** Bytes that a path with escapes has at most where plans for all are known. */
+#define CACHE_PLANNED_PATH 1024
+
+/** The path of the target of @a h, which has a plan for all (cache_plan_is_for_all()). @param room  CACHE_PLANNED_PATH bytes: for a path with escapes, of
+ * bytes beyond ASCII @return else in h->uri; of no length: it is written in another way, and has no such plan. Threads: any. */
+brg_text cache_plan_path(const http_head *h, char *room);
 
 /** A variable, or a note, that is another one for each request of a plan. */
 typedef struct cache_planned_env {

@@ -27,7 +27,8 @@ typedef struct script_text {
     const proxy_plan_script *script;
     const script_format *format;
     const http_head *head;
-    char *spare; /* room for a value */
+    brg_text path; /* decoded, of a plan for all */
+    char *spare;   /* room for a value */
 } script_text;
 
 static const char *script_texts(const proxy_plan_script *s)
@@ -140,25 +141,17 @@ const char *ahead_sni(conn_rec *client)
 #endif
 }
 
-/* What stands in the target from a byte on, without the query. */
-static brg_text script_path(const http_head *head, size_t from)
+/* Text, and what the path has from a byte on. */
+static char *script_join(char *to, const char *text, brg_text path, size_t from)
 {
-    const char *path = head->uri + from, *end = head->uri + head->uri_len,
-               *query = memchr(path, '?', (size_t)(end - path));
-
-    BRG_ASSERT(path < end);
-    return (brg_text){path, (size_t)((query ? query : end) - path)};
-}
-
-static char *script_join(char *to, const char *text, brg_text path)
-{
-    return mempcpy(stpcpy(to, text), path.at, path.len);
+    BRG_ASSERT(from <= path.len);
+    return mempcpy(stpcpy(to, text), path.at + from, path.len - from);
 }
 
 static void script_put_path(script_text *t, const script_part *part)
 {
     const char *name = script_texts(t->script) + part->at;
-    const char *end = script_join(t->spare, name + part->len + 1, script_path(t->head, part->from));
+    const char *end = script_join(t->spare, name + part->len + 1, t->path, part->from);
 
     script_put(t, name, part->len, t->spare, (size_t)(end - t->spare));
 }
@@ -245,14 +238,14 @@ static int script_is_plain(const http_head *head)
 }
 
 /* For messages: below a prefix each request has its own. */
-static void script_set_url(proxy_ahead *a, const http_head *head, char *to)
+static void script_set_url(proxy_ahead *a, brg_text path, char *to)
 {
     const proxy_plan_script *s = a->plan->script;
 
     if (!a->plan->below)
         return;
     a->url = to;
-    *script_join(to, script_texts(s) + s->url_at, script_path(head, a->plan->below)) = '\0';
+    *script_join(to, script_texts(s) + s->url_at, path, a->plan->below) = '\0';
 }
 
 int ahead_write_script(proxy_ahead *a, const http_head *head)
@@ -261,6 +254,7 @@ int ahead_write_script(proxy_ahead *a, const http_head *head)
     const size_t room = script_room(a->plan, head), url_most = s->bytes + head->uri_len + 1;
     const char *sni = ahead_sni(h1_ahead_client(a->bc)->c);
     script_text t = {.a = a, .script = s, .format = script_format_of(s), .head = head};
+    char path[CACHE_PLANNED_PATH];
     unsigned char *to;
     apr_size_t at;
 
@@ -273,7 +267,8 @@ int ahead_write_script(proxy_ahead *a, const http_head *head)
     to = (unsigned char *)a->asked;
     t.p = to + t.format->before;
     t.spare = a->asked + room + url_most;
-    script_set_url(a, head, a->asked + room);
+    t.path = cache_plan_path(head, path);
+    script_set_url(a, t.path, a->asked + room);
     if (!script_put_all(&t))
         return 0;
     a->asked_len = (uint32_t)t.format->frame(to, (apr_size_t)(t.p - to) - t.format->before,

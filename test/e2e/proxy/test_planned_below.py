@@ -72,17 +72,19 @@ SITES = {
                {".htaccess": rules("/index.php", "RewriteRule ^deep/.*(b|x) /d/$1.php [L]\nRewriteRule ^2026/.*/(.) /d/$1.php [L]\n")}, None),
     "fallback": (OPEN, {".htaccess": rules("/index.php") + "FallbackResource /d/b.php\n"}, 1),
     "fallback-alone": (OPEN, {".htaccess": "FallbackResource /index.php\n"}, None),
+    "beyond-ascii": (OPEN + "SetEnvIf Request_URI ^/caf\u00e9/1 ONE=1\n<LocationMatch ^/\u00e9-2>\nRequire all denied\n</LocationMatch>\n",
+                     {".htaccess": rules("/index.php", "RewriteRule ^2026/\u4e2d1 /d/b.php [L]\nRewriteRule ^(2026/\u4e2d)2.*$ - [E=TWO:2]\nRewriteRule ^.{3}\u00e9[3-5] - [F]\n"), "caf\u00e9/.htaccess": rules("/d/b.php"), "caf\u00e9/30": old}, None),
     "expression": (OPEN + "<If \"%{{REQUEST_URI}} =~ m#/1#\">\nSetEnv IF yes\n</If>\n", {".htaccess": rules("/index.php")}, 0),
 }
-PATHS = ["/d/", "/d/?{}", "/2026/{}/x/", "/2026/{}/x", "/2026/{}", "/2026/{}/", "/{}", "/{}/", "/blog/{}", "/blog/{}/page/2/", "/deep/er/{}/", "/deep/{}", "/deep/er/.{}", "/2026//{}", "/2026/./{}",
-         "/2026/%41{}", "/2026/{}?a=b", "/2026/{}?", "/2026/{}?a={}", "/{}/?{}&x=%2f/../x", "/{}?a b", "/{}?a#b", "/2026/../{}", "/{}.php", "/{}.css", "/2026/{}.html/x", "/here.txt/{}", "/index.php/{}", "/2026/{}~x", "/a-{}/b_c.d/e"]
+PATHS = ["/d/", "/d/?{}", "/caf%C3%A9/{}", "/2026/{}/x/", "/2026/{}/x", "/2026/{}", "/2026/{}/", "/{}", "/{}/", "/blog/{}", "/blog/{}/page/2/", "/deep/er/{}/", "/deep/{}", "/deep/er/.{}", "/2026//{}", "/2026/./{}",
+         "/2026/%41{}", "/2026/%e4%b8%ad{}/%E6%96%87", "/%C3%A9-{}/?s=%C3%A9", "/2026/{}%20%C3%A9", "/%C3{}", "/%C3%GG{}", "/x%2F%C3%A9{}", "/%80.%80/.%80", "/%C3%A9{}%", "/caf%C3%A9/../%C3%A9{}", "/%C3%A9/%C2%B7{}.php", "/caf\u00e9/{}", "/2026/{}?a=b", "/2026/{}?", "/2026/{}?a={}", "/{}/?{}&x=%2f/../x", "/{}?a b", "/{}?a#b", "/2026/../{}", "/{}.php", "/{}.css", "/2026/{}.html/x", "/here.txt/{}", "/index.php/{}", "/2026/{}~x", "/a-{}/b_c.d/e"]
 FIELDS = ["Cookie: a=b", "Cookie: c=d", "Authorization: Basic eDp5", "X-B: 1", "Referer: http://localhost/2026/1/x/", "Connection: close", "If-None-Match: \"x\"", "Host: other:81"]
 
 
 class Request:
     def __init__(self, chance):
         self.method, self.leaves = "GET", None
-        path = chance.choice(PATHS[2:8]) if chance.random() < .7 else chance.choice(PATHS)
+        path = chance.choice(PATHS[2:9]) if chance.random() < .7 else chance.choice(PATHS)
         self.target = path.format(*[chance.randrange(10000)] * 2)
         if "?" not in path and chance.random() < .3:
             self.target += chance.choice(["?s=a+b", "?utm_source=x&y=%C3%A4", "?" + str(chance.randrange(1000)), "?a[]=b|c", "?a=b?c=d", "?\"<", "?x=y&x=y"])
@@ -175,6 +177,7 @@ def test_one_plan_for_all(serve):
 FRONT = "RewriteEngine On\nRewriteRule ^metrics$ - [L]\nRewriteCond %{REQUEST_FILENAME} !-f\nRewriteCond %{REQUEST_FILENAME} !-d\n"
 # Ways to one script that applications have: (configuration, files, target)
 KINDS = {
+    "beyond ASCII": ("", {".htaccess": FRONT + "RewriteRule . /index.php [L]\n"}, "/caf%C3%A9/{}%e4%b8%ad/x?s=%C3%A9"),
     "rules of a server": ("RewriteEngine On\nRewriteCond %{{HTTPS}} other\nRewriteRule ^/(.*)$ https://localhost/$1 [R=301,L]\n", {".htaccess": FRONT + "RewriteRule . /index.php [L]\n"}, "/y/{}/x"),
 }
 
