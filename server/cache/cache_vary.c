@@ -116,9 +116,13 @@ static int vary_value_in_head(const http_head *h, const cache_vary_key *s, const
     return 1;
 }
 
-static const char *vary_value_in_request(const request_rec *r, const char *name)
+/* A HEAD would be stored as a GET is: of a request line, as of a head's, only that of a GET is told. */
+static int vary_value_in_request(const request_rec *r, const cache_vary_key *s, const char **value,
+                                 size_t *len)
 {
-    return strcmp(name, REQUEST_VARY_LINE) ? cache_field_sent(r, name) : r->protocol;
+    *value = s->is_line ? r->protocol : cache_field_sent(r, s->name);
+    *len = *value ? strlen(*value) : 0;
+    return !s->is_line || (r->method_number == M_GET && !r->header_only);
 }
 
 static int vary_value(const cache_asked *asked, const cache_vary_key *s, const char **value,
@@ -126,9 +130,7 @@ static int vary_value(const cache_asked *asked, const cache_vary_key *s, const c
 {
     if (asked->head)
         return vary_value_in_head(asked->head, s, value, len);
-    *value = vary_value_in_request(asked->r, s->name);
-    *len = *value ? strlen(*value) : 0;
-    return 1;
+    return vary_value_in_request(asked->r, s, value, len);
 }
 
 static int vary_variant(response_cache *c, const cache_vary_key *s, const char *value, size_t len)
@@ -236,15 +238,15 @@ int cache_vary_matches(response_cache *c, const cache_entry *e, const cache_aske
 /* ---- of an entry ---- */
 
 /* The key has no name of its own yet. */
-static int vary_named_in_head(const http_head *h, const char *name, const cache_vary_key *s,
-                              const char **value, size_t *len)
+static int vary_named(const cache_asked *asked, const char *name, const cache_vary_key *s,
+                      const char **value, size_t *len)
 {
     cache_vary_key named = {.name = (char *)(uintptr_t)name,
                             .name_len = s->name_len,
                             .id = s->id,
                             .is_line = s->is_line};
 
-    return vary_value_in_head(h, &named, value, len);
+    return vary_value(asked, &named, value, len);
 }
 
 /* A request that has such a field is not the kind that the entry is for, though its module may not mind the field's case. */
@@ -286,12 +288,8 @@ static int vary_take(response_cache *c, cache_vary_key *s, const vary_wish *wish
     memcpy(s->realm, wish->realm, sizeof s->realm);
     value = NULL;
     len = 0;
-    if (!s->users && asked->r) {
-        value = vary_value_in_request(asked->r, wish->name);
-        len = value ? strlen(value) : 0;
-    } else if (!s->users && !vary_named_in_head(asked->head, wish->name, s, &value, &len)) {
+    if (!s->users && !vary_named(asked, wish->name, s, &value, &len))
         return -1;
-    }
     if (!(s->name = malloc(s->name_len + len + 2)))
         return -1;
     memcpy(s->name, wish->name, s->name_len + 1);
