@@ -6,8 +6,8 @@
  * Two names go the same way where each rule matches both or neither, with the same groups: such as lie before the name, or reach to its
  * end. Conditions may look at nothing that goes with the name, so they say the same of both, whatever they say; but for %{REQUEST_URI}, which
  * both have to match or not. A rule that matches must
- * leave the path as it is, lead to the same path whatever the name, or end the request: else those behind it match what it made of the
- * name.
+ * leave the path as it is, lead to the same path whatever the name (in whose query the groups may stand), or end the request: else those behind
+ * it match what it made of the name.
  */
 #include "rewrite_private.h"
 #include "apr_lib.h"
@@ -123,12 +123,28 @@ static int told_variables(const apr_array_header_t *envs)
     return 1;
 }
 
-/* A path of this server, the same for all names. */
+/* It has parts of the path as they are. */
+static int told_query(const char *text)
+{
+    while (*(text += strcspn(text, "\\$%")))
+        if (*text == '$' && apr_isdigit(text[1]))
+            text += 2;
+        else if (!strncmp(text, "%{REQUEST_URI}", 14))
+            text += 14;
+        else
+            return 0;
+    return 1;
+}
+
+/* A path of this server, the same for all names; what its query has of them is as with groups of a redirect. */
 static int told_leads(const rewrite_rule *rule)
 {
     const unsigned never = REWRITE_F_NOSUB | REWRITE_F_STATUS | REWRITE_F_REDIRECT;
+    const size_t path = strcspn(rule->output, "$%\\?");
 
-    return !(rule->flags & never) && !rule->groups && !strpbrk(rule->output, "$%\\") &&
+    return !(rule->flags & never) &&
+           (!rule->output[path] || (rule->output[path] == '?' && told_query(rule->output + path) &&
+                                    !(rule->flags & (REWRITE_F_QSLAST | REWRITE_F_QSNONE)))) &&
            !rewrite_scheme(rule->output, NULL);
 }
 
@@ -258,10 +274,8 @@ static int told_rule(told_name *n, const rewrite_rule *rule, int is_file, int is
         return -1;
     if (rule->flags & REWRITE_F_STATUS)
         return !rule->conds->nelts;
-    if (!(rule->flags & (REWRITE_F_NOSUB | REWRITE_F_REDIRECT))) /* told_leads() */
-        return (rule->flags & ends) && !rule->conds->nelts;
     if (!(rule->flags & REWRITE_F_NOSUB) && !(rule->flags & ends) && !is_last)
-        return -1;
+        return -1; /* those behind it match what it made, with what goes on behind the name */
     return (rule->flags & ends) && !rule->conds->nelts;
 }
 

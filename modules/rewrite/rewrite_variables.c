@@ -270,6 +270,10 @@ static const char *rewrite_env(request_rec *r, const char *name)
 
     if (ap_strcasestr(name, "UNIQUE_ID")) /* also behind REDIRECT_ */
         rewrite_is_volatile(r);
+    if (ap_strcasestr(name, "_URL") || ap_strcasestr(name, "_URI"))
+        brg_cache_depends_on_name(r); /* REDIRECT_URL, SCRIPT_URL ... */
+    if (ap_strcasestr(name, "QUERY_STRING"))
+        brg_cache_depends_on_query(r);
     if (!value)
         value = apr_table_get(r->subprocess_env, name);
     return value ? value : getenv(name);

@@ -2,6 +2,7 @@
 /* Puts the dependencies of an answer under watch, for an entry that this answer or a later one
  * fills. */
 #include "cache_fill_private.h"
+#include "cache_plan.h"
 #include "cache_source_private.h"
 #include "core_settings.h"
 #include "http_core.h"
@@ -128,6 +129,19 @@ static void arm_absent_alike(const request_rec *r, apr_array_header_t *parts)
     parts->nelts = len ? n : parts->nelts;
 }
 
+/* What has to be the same of two requests that differ, and the target of this one, in its last line. */
+static void arm_shape(const request_rec *r, apr_array_header_t *parts)
+{
+    const request_offer *offer = request_offer_of(r);
+    const char *shape =
+        offer->plan && offer->absent ? offer->plan->shape(r, offer->plan->baton) : "";
+
+    if (!*shape)
+        return;
+    APR_ARRAY_PUSH(parts, const char *) = shape;
+    APR_ARRAY_PUSH(parts, const char *) = r->unparsed_uri;
+}
+
 /* The list of everything under watch, as one string. The answer that fills an entry must have the
  * fingerprint of the answer that armed it: in between, a missing directory may have come, or the
  * page may include another file. */
@@ -148,7 +162,28 @@ const char *cache_fingerprint(request_rec *r)
                      arm_overrides_possible(r), cache_leaves_query(r));
     if (stored)
         APR_ARRAY_PUSH(parts, const char *) = cache_lifetime_fingerprint(r->pool, stored);
+    arm_shape(r, parts);
     return apr_array_pstrcat(r->pool, parts, '\n');
+}
+
+/* Both the path and the query, should there be one. */
+static int arm_targets_differ(const char *one, const char *other)
+{
+    const size_t path = strcspn(one, "?");
+
+    return (path != strcspn(other, "?") || memcmp(one, other, path) != 0) &&
+           (!one[path] || strcmp(one + path, other + strcspn(other, "?")) != 0);
+}
+
+int cache_fingerprint_fits(const char *armed, request_rec *r)
+{
+    const char *now = cache_fingerprint(r);
+    const char *last = request_offer_of(r)->plan ? strrchr(now, '\n') : NULL;
+
+    if (!last || strcmp(++last, r->unparsed_uri) != 0)
+        return !strcmp(now, armed);
+    return !strncmp(now, armed, (size_t)(last - now)) &&
+           arm_targets_differ(last, armed + (last - now));
 }
 
 /* Folders of which every name counts. */

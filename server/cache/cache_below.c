@@ -235,6 +235,16 @@ const char *cache_below_target(const request_rec *r)
     return offer->absent;
 }
 
+size_t cache_below_at(const request_rec *r)
+{
+    const char *rest, *name = below_prefix(r);
+
+    if (!name)
+        name = cache_below_name(r, &rest);
+    BRG_ASSERT(name && name > r->uri);
+    return (size_t)(name - r->uri);
+}
+
 /* ---- an entry ---- */
 
 /* The environment that logs see is what was sent. */

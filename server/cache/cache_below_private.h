@@ -25,6 +25,9 @@ const char *cache_below_name(const request_rec *r, const char **rest);
 /** The text that stands for the target of @a r in the key of such an entry, in r->pool. NULL: a plan is for r's target alone. */
 const char *cache_below_target(const request_rec *r);
 
+/** Where what such paths differ in begins in r->uri. */
+size_t cache_below_at(const request_rec *r);
+
 /** The plan that @a r is to have is for its own target, which it was not: cache_below_target() is NULL from here on. */
 void cache_below_is_left(const request_rec *r);
 

@@ -46,6 +46,10 @@ int cache_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *
  * directory may have come, or a page have got another part. */
 const char *cache_fingerprint(request_rec *r);
 
+/** 1 if @a r may fill an entry that was @a armed: it has the same fingerprint, and differs from the other one where that has to show what a plan is made of
+ * (cache_plan_offer.shape). */
+int cache_fingerprint_fits(const char *armed, request_rec *r);
+
 /** 1 if the answer is a file, and nothing that took part looked at the query. */
 int cache_leaves_query(const request_rec *r);
 

@@ -84,9 +84,9 @@ int cache_plan_is_open(request_rec *r)
     return 1;
 }
 
-int cache_plan_is_for_all(const request_rec *r)
+size_t cache_plan_is_for_all(const request_rec *r)
 {
-    return cache_absent_target(r) != NULL;
+    return cache_absent_target(r) ? cache_below_at(r) : 0;
 }
 
 int cache_plan_fill(response_cache *c, cache_entry *e, request_rec *r)

@@ -36,8 +36,11 @@ typedef struct cache_plan_offer {
     /** Make the plan. @return NULL: no memory. @param baton  as given */
     cache_plan *(*make)(request_rec *r, void *baton);
     void *baton;
-    /** a redirect of this server was given the query of @a r's target as it is: of those that a plan for all leads (cache_plan_is_for_all()) each
-     * may have its own; any other plan is for this one */
+    /** A text that tells how the plan that make() would make for all is composed, if it is taken for made of the path or the query since it shows them: two
+     * requests that differ in both show it; "": it is known, or there is no such plan. In the pool of @a r. */
+    const char *(*shape)(const request_rec *r, void *baton);
+    /** a redirect of this server was given the query of @a r's target, or one that is made of this and the path: of those that a plan for all leads
+     * (cache_plan_is_for_all()) each may have its own; any other plan is for this one */
     int query_led;
     /** of @a r's path: as many bytes, up to a slash, are a prefix; all paths below it go the same way, each with the query that it has, if the
      * functions of brg_cache_name_declare() say the same of both. 0: only @a r's does, or what is below a folder */
@@ -60,10 +63,11 @@ void cache_offer_plan(request_rec *last, const cache_plan_offer *plan);
  * @a i, from 0; NULL: there are no more. Threads: the request's. */
 const char *cache_plan_changes(const request_rec *r, int i);
 
-/** While a plan is made: 1 if it is for all paths below cache_plan_offer.below; or below a folder that lead to nothing. REDIRECT_URL, REQUEST_URI and, with
+/** While a plan is made: where what paths differ in begins in r->uri, if it is for all paths below cache_plan_offer.below, or below a folder that lead to
+ * nothing; else 0. REDIRECT_URL, REQUEST_URI and, with
  * cache_plan_offer.query_led, what tells the query are each request's own then; nothing else may tell of the path of @a r, which is
  * cache_plan_path() of its target. Below a folder all have a query, or none has. */
-int cache_plan_is_for_all(const request_rec *r);
+size_t cache_plan_is_for_all(const request_rec *r);
 
 /** 1: field number @a i, which the client sent, stands behind all others now. Threads: the request's. */
 int cache_plan_moves(const request_rec *r, int i);
@@ -90,6 +94,7 @@ typedef struct cache_planned_env {
 typedef struct cache_planned_variables {
     const char *(*get)(void *baton, const char *name); /**< NULL: there are none */
     void *baton;
+    int query_made; /**< QUERY_STRING is not the client's query */
 } cache_planned_variables;
 
 /** A request of a plan that was answered. */

@@ -333,7 +333,7 @@ static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *
 {
     BRG_ASSERT(!e || e->filled || e->fingerprint); /* armed by another answer */
     if (e && !e->filled &&
-        (strcmp(e->fingerprint, cache_fingerprint(r)) || !cache_vary_same(e, r) ||
+        (!cache_fingerprint_fits(e->fingerprint, r) || !cache_vary_same(e, r) ||
          e->queue != store_queue(r))) {
         cache_forget(c, e);
         e = NULL;

@@ -347,6 +347,15 @@ static int view_query(const http_head *h, char *query, const char **args)
     return 0;
 }
 
+/* That of a script that rules lead to may be made of the path, too. */
+static const char *view_args(const cache_entry *e, const cache_observed_answer *sent,
+                             const char *args)
+{
+    return sent->variables.query_made && e->log->args
+               ? sent->variables.get(sent->variables.baton, "QUERY_STRING")
+               : args;
+}
+
 /* Of a plan's request, whose target is that of a backend, query and all; of a script a file, without a query. -1: it is too long */
 static int view_filename(const cache_entry *e, const http_head *h,
                          const cache_observed_answer *sent, const char *args, char *filename,
@@ -435,8 +444,10 @@ static int log_directly(const policy_stored_loggers *loggers, cache_entry *e, co
     for (int i = 0; i < view_variables.n; i++)
         v.made[i][0] = '\0';
     BRG_ASSERT_DEBUG(e->observed && a.connection);
-    if ((e->any_query && view_query(h, query, &a.args)) ||
-        view_filename(e, h, sent, a.args, filename, &a.filename))
+    if (e->any_query && view_query(h, query, &a.args))
+        return 0;
+    a.args = view_args(e, sent, a.args);
+    if (view_filename(e, h, sent, a.args, filename, &a.filename))
         return 0;
     if (e->absent && view_absent(e, h, uri, filename, &a))
         return 0;

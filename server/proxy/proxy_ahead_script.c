@@ -144,15 +144,29 @@ const char *ahead_sni(conn_rec *client)
 /* Text, and what the path has from a byte on. */
 static char *script_join(char *to, const char *text, brg_text path, size_t from)
 {
+    to = stpcpy(to, text);
+    if (from == SCRIPT_NO_PATH)
+        return to;
     BRG_ASSERT(from <= path.len);
-    return mempcpy(stpcpy(to, text), path.at + from, path.len - from);
+    return mempcpy(to, path.at + from, path.len - from);
+}
+
+static brg_text script_query(const http_head *head)
+{
+    const char *end = head->uri + head->uri_len, *query = memchr(head->uri, '?', head->uri_len);
+
+    return query ? (brg_text){query + 1, (size_t)(end - query - 1)} : (brg_text){"", 0};
 }
 
 static void script_put_path(script_text *t, const script_part *part)
 {
-    const char *name = script_texts(t->script) + part->at;
-    const char *end = script_join(t->spare, name + part->len + 1, t->path, part->from);
+    const char *name = script_texts(t->script) + part->at, *text = name + part->len + 1;
+    const brg_text query = script_query(t->head);
+    char *end = script_join(t->spare, text, t->path, part->from);
 
+    end = stpcpy(end, text + strlen(text) + 1);
+    if (part->queried)
+        end = mempcpy(end, query.at, query.len);
     script_put(t, name, part->len, t->spare, (size_t)(end - t->spare));
 }
 
@@ -161,7 +175,7 @@ static void script_put_part(script_text *t, const script_part *part)
     const brg_conn *bc = h1_ahead_client(t->a->bc);
     const char *name = script_texts(t->script) + part->at, *value = "";
     const http_head *head = t->head;
-    const char *end = head->uri + head->uri_len, *query;
+    brg_text query;
     char room[CACHE_PLANNED_VARIABLE];
 
     switch (part->kind) {
@@ -179,9 +193,8 @@ static void script_put_part(script_text *t, const script_part *part)
         value = ahead_sni(bc->c);
         break;
     case SCRIPT_QUERY:
-        query = memchr(head->uri, '?', head->uri_len);
-        script_put(t, name, part->len, query ? query + 1 : "",
-                   query ? (size_t)(end - query - 1) : 0);
+        query = script_query(head);
+        script_put(t, name, part->len, query.at, query.len);
         return;
     case SCRIPT_TARGET:
         script_put(t, name, part->len, head->uri, head->uri_len);
@@ -301,5 +314,5 @@ static const char *asked_variable(void *baton, const char *name)
 
 cache_planned_variables proxy_ahead_variables(proxy_ahead *a)
 {
-    return (cache_planned_variables){asked_variable, a};
+    return (cache_planned_variables){asked_variable, a, a->plan->script->query_made};
 }

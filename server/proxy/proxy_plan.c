@@ -391,14 +391,15 @@ static cache_plan *plan_make(request_rec *first, void *baton)
     request_rec *r = x->r; /* what rules led to */
     const proxy_balancer *b = x->target->balancer;
     const int any_query = !policy_query_counts(r);
-    const char *path_of_all = cache_plan_is_for_all(first) ? first->uri : NULL;
-    const size_t below = path_of_all ? x->plan.offer.below : 0;
+    const size_t differs = cache_plan_is_for_all(first);
+    const size_t below = differs ? x->plan.offer.below : 0;
     const char *path = plan_path(x->target);
     plan_text text = {.target = {path, any_query || below ? strcspn(path, "?") : strlen(path)}};
     proxy_reversal reversal = proxy_reversal_of(r);
     const int script_head = x->codec->script && !x->codec->http_head;
     proxy_plan_script *script =
-        x->codec->script ? proxy_plan_script_of(x, any_query, path_of_all, below) : NULL;
+        x->codec->script ? proxy_plan_script_of(x, any_query, differs ? first->uri : NULL, differs)
+                         : NULL;
     size_t bytes, changes_at, edits_at, coding_at, script_at;
     proxy_plan *p;
 
@@ -445,6 +446,18 @@ static cache_plan *plan_make(request_rec *first, void *baton)
     return &p->plan;
 }
 
+static const char *plan_shape(const request_rec *first, void *baton)
+{
+    proxy_exchange *x = baton;
+
+    return x->codec->script && !x->plan.offer.below
+               ? proxy_plan_script_shape(proxy_plan_script_of(x, !policy_query_counts(x->r),
+                                                              first->uri,
+                                                              cache_plan_is_for_all(first)),
+                                         first->pool)
+               : "";
+}
+
 static int plan_url_is_plain(const proxy_exchange *x)
 {
     return proxy_dir_of(x->r)->interpolate != 1;
@@ -471,8 +484,11 @@ void proxy_plan_offer(proxy_exchange *x)
         request_set_unplanned(r, "a rule of Header goes by the answer, the time or an access file");
         return;
     }
-    x->plan.offer = (cache_plan_offer){
-        .make = plan_make, .baton = x, .below = plan_prefix(x), .sends_env = x->codec->script};
+    x->plan.offer = (cache_plan_offer){.make = plan_make,
+                                       .shape = plan_shape,
+                                       .baton = x,
+                                       .below = plan_prefix(x),
+                                       .sends_env = x->codec->script};
     if (x->codec->script && !proxy_plan_script_any_query(x)) {
         x->plan.offer.query_led = proxy_plan_script_query_led(x);
         if (!x->plan.offer.query_led)

@@ -30,15 +30,19 @@ typedef enum script_part_kind {
     SCRIPT_LOCAL,  /**< the address that it came to */
     SCRIPT_QUERY,  /**< without its "?", "" if there is none */
     SCRIPT_TARGET, /**< as it was sent */
-    SCRIPT_PATH, /**< text behind the variable's name, and what the path has from a byte on, where others have the plan, too (cache_plan_is_for_all()) */
+    SCRIPT_PATH, /**< behind the variable's name a text, what the path has from a byte on, another text, and the query, if it has it, too; where others
+                      have the plan (cache_plan_is_for_all()) */
     SCRIPT_SNI,  /**< the name that its client asked for as TLS began */
     SCRIPT_STREAM /**< what tells streams of HTTP/2 apart */
 } script_part_kind;
 
+#define SCRIPT_NO_PATH UINT32_MAX
+
 typedef struct script_part {
     uint32_t at, len; /**< of text */
-    uint32_t from;    /**< of the path */
+    uint32_t from;    /**< of the path; SCRIPT_NO_PATH: nothing of it */
     uint8_t kind;     /**< script_part_kind */
+    uint8_t queried;  /**< the query follows */
 } script_part;
 
 /** How the backend of a script is spoken to by a plan. In one block, in which offsets count from its front. */
@@ -56,6 +60,8 @@ typedef struct proxy_plan_script {
     uint8_t credentials; /**< CGIPassAuth */
     uint8_t has_sni;     /**< clients told a name as TLS began */
     uint8_t led;         /**< a redirect of this server led to it */
+    uint8_t query_made;  /**< QUERY_STRING is not the client's query */
+    uint8_t shown;       /**< it is made of what a value shows: proxy_plan_script_shape() */
     script_part part[];
 } proxy_plan_script;
 
@@ -194,9 +200,12 @@ void proxy_coding_copy(proxy_plan *p, const apr_array_header_t *steps, int files
 int proxy_plan_script_is_plain(const proxy_exchange *x);
 
 /** The plan of variables that @a x was sent with, in its pool. @param path  of the client's target, where each request has its own; or
- * NULL @param below  so much of it is a prefix that all have; 0 @return NULL: they tell of more than a plan knows. */
+ * NULL @param at  in it: what stands before it is the same for all @return NULL: they tell of more than a plan knows. */
 proxy_plan_script *proxy_plan_script_of(proxy_exchange *x, int any_query, const char *path,
-                                        size_t below);
+                                        size_t at);
+
+/** As cache_plan_offer.shape. @param s  NULL: there is no such plan */
+const char *proxy_plan_script_shape(const proxy_plan_script *s, apr_pool_t *p);
 
 /** 1: neither the first @a below bytes of the path nor what they became in the URL show the rest. */
 int proxy_plan_script_is_apart(const proxy_exchange *x, size_t below);
@@ -204,7 +213,7 @@ int proxy_plan_script_is_apart(const proxy_exchange *x, size_t below);
 /** 1: whatever the query, the same variables but for those that tell it. */
 int proxy_plan_script_any_query(const proxy_exchange *x);
 
-/** 1: a redirect led to the script, with the query that the client sent, and so it would with any other that is not empty. */
+/** 1: a redirect led to the script, with a query. */
 int proxy_plan_script_query_led(const proxy_exchange *x);
 
 /** The name that a client asked for as TLS began; NULL: none, or it is clear. */

@@ -30,6 +30,8 @@ typedef struct script_draft {
     const char
         *path; /* that of the target, where each request has its own; NULL: it is the plan's */
     const char *rest; /* of path, behind the prefix that all have; NULL: there is none */
+    const char *name; /* the same below a folder */
+    int shown;        /* what it is made of is told by what a value shows */
 } script_draft;
 
 /* ---- who may have one ---- */
@@ -172,6 +174,20 @@ static int own_is_sni(const char *name)
     return !strcmp(own_name(name), "SSL_TLS_SNI");
 }
 
+/* A rule may have put another query in its place, which happens to be the same. */
+static int own_query_is_led(const proxy_exchange *x)
+{
+    const request_rec *r = x->r;
+
+    return *own_query(x) && r->args && !strcmp(r->args, own_query(x)) &&
+           r->prev->args == r->prev->parsed_uri.query;
+}
+
+static int own_is_query(const char *name)
+{
+    return !strcmp(name, "QUERY_STRING") || !strcmp(name, "REDIRECT_QUERY_STRING");
+}
+
 /* Its value for the request at hand; NULL: it tells nothing of its own. */
 static const char *own_value(const script_draft *d, const char *name, script_part_kind *kind)
 {
@@ -247,19 +263,48 @@ static int draft_ends(const apr_table_entry_t *e, const char *rest)
     return all >= len && !strcmp(e->val + all - len, rest);
 }
 
-/* It ends with what the path has from a byte on. */
-static int draft_path(script_draft *d, const apr_table_entry_t *e, size_t from)
+/* @param head  bytes of the value before what it has of the path @param tail  as many behind it, without the query */
+static int draft_made(script_draft *d, const apr_table_entry_t *e, uint32_t from, size_t head,
+                      size_t tail, int queried)
 {
-    const size_t name = strlen(e->key);
+    const size_t name = strlen(e->key), path = from == SCRIPT_NO_PATH ? 0 : strlen(d->path + from);
     const uint32_t at = draft_text(d, e->key, name + 1);
 
-    BRG_ASSERT(draft_ends(e, d->path + from));
-    draft_text(d, e->val, strlen(e->val) - strlen(d->path + from));
+    BRG_ASSERT(head + path + tail <= strlen(e->val));
+    draft_text(d, e->val, head);
+    draft_text(d, "", 1);
+    draft_text(d, e->val + head + path, tail);
     draft_text(d, "", 1);
     if (!draft_part(d, SCRIPT_PATH, at, name))
         return 0;
-    d->part[d->n - 1].from = (uint32_t)from;
+    d->part[d->n - 1].from = from;
+    d->part[d->n - 1].queried = (uint8_t)queried;
     return 1;
+}
+
+/* It ends with what the path has from a byte on. */
+static int draft_path(script_draft *d, const apr_table_entry_t *e, size_t from)
+{
+    BRG_ASSERT(draft_ends(e, d->path + from));
+    return draft_made(d, e, (uint32_t)from, strlen(e->val) - strlen(d->path + from), 0, 0);
+}
+
+/* A query that rules made: text, what the path has from the name on, text, and the client's query, each or none. What it shows once may be there
+ * by chance; then another request, whose path and query are others, has another shape. */
+static int draft_query(script_draft *d, const apr_table_entry_t *e)
+{
+    const char *own = own_query(d->x), *at = strstr(e->val, d->name);
+    const int queried = *own && draft_ends(e, own);
+    const size_t all = strlen(e->val) - (queried ? strlen(own) : 0), name = strlen(d->name),
+                 head = at ? (size_t)(at - e->val) : all;
+
+    if (!at && !queried)
+        return draft_variable(d, e);
+    if (!d->any_query || (at && (head + name > all || strstr(at + 1, d->name))))
+        return 0;
+    d->shown = 1;
+    return draft_made(d, e, at ? (uint32_t)(d->name - d->path) : SCRIPT_NO_PATH, head,
+                      at ? all - head - name : 0, queried);
 }
 
 /* The texts that it is made of show nothing of the rest (proxy_plan_script_is_apart()): so a value that ends with it has it from the path.
@@ -278,6 +323,8 @@ static int draft_own(script_draft *d, const apr_table_entry_t *e)
     script_part_kind kind;
     const char *own = own_value(d, e->key, &kind);
 
+    if (d->name && own_is_query(e->key) && !own_query_is_led(d->x))
+        return draft_query(d, e);
     if (d->path && own_is_url(e->key))
         return draft_ends(e, d->path) && draft_path(d, e, 0);
     if (own && strcmp(own, e->val) != 0)
@@ -412,13 +459,9 @@ static proxy_plan_script *script_make(const script_draft *d)
     return s;
 }
 
-/* A rule may have put another query in its place, which happens to be the same. */
 int proxy_plan_script_query_led(const proxy_exchange *x)
 {
-    const request_rec *r = x->r;
-
-    return r->prev && x->origin == x->target->origin && *own_query(x) && r->args &&
-           !strcmp(r->args, own_query(x)) && r->prev->args == r->prev->parsed_uri.query;
+    return x->r->prev && x->origin == x->target->origin && x->r->args && *x->r->args;
 }
 
 /* The query is a part of its URL. */
@@ -448,7 +491,7 @@ int proxy_plan_script_is_apart(const proxy_exchange *x, size_t below)
 }
 
 proxy_plan_script *proxy_plan_script_of(proxy_exchange *x, int any_query, const char *path,
-                                        size_t below)
+                                        size_t at)
 {
     const apr_array_header_t *all = apr_table_elts(x->variables);
     const apr_table_entry_t *first = (const void *)all->elts, *server = server_first(all);
@@ -459,8 +502,9 @@ proxy_plan_script *proxy_plan_script_of(proxy_exchange *x, int any_query, const 
                       .room = 4096,
                       .any_query = any_query,
                       .path = path,
-                      .rest = below ? path + below : NULL};
-    const size_t url_len = strcspn(x->target->url, "?") - (below ? strlen(d.rest) : 0);
+                      .rest = path && !x->r->prev ? path + at : NULL,
+                      .name = path && x->r->prev ? path + at : NULL};
+    const size_t url_len = strcspn(x->target->url, "?") - (d.rest ? strlen(d.rest) : 0);
     uint32_t names_at, url_at;
     proxy_plan_script *s;
 
@@ -482,7 +526,23 @@ proxy_plan_script *proxy_plan_script_of(proxy_exchange *x, int any_query, const 
     s->some_before = before > 0;
     s->credentials = (uint8_t)script_passes_credentials(x->r);
     s->led = x->r->prev != NULL;
+    s->query_made = d.name && !own_query_is_led(x);
+    s->shown = d.shown != 0;
     s->has_sni = ahead_sni(x->client) != NULL;
     script_set_target(s, x);
     return s;
+}
+
+const char *proxy_plan_script_shape(const proxy_plan_script *s, apr_pool_t *p)
+{
+    const size_t len = s && s->shown ? s->bytes - s->text_at : 0;
+    char *shape = len ? apr_pstrmemdup(p, (const char *)s + s->text_at, len) : NULL;
+
+    for (size_t i = 0; i < len; i++)
+        if (!shape[i])
+            shape[i] = '\1';
+    for (int i = 0; len && i < s->n; i++)
+        shape = apr_psprintf(p, "%s %d,%d,%u", shape, s->part[i].kind, s->part[i].queried,
+                             s->part[i].from);
+    return len ? shape : "";
 }

@@ -30,6 +30,10 @@ def rules(to, before=""):
     return RULES.format(to=to, before=before)
 
 
+def asks(to, before=""):
+    return rules("to", before).replace("RewriteRule . to [L]", f"RewriteRule ^(.*)$ {to}".replace("{{", "{").replace("}}", "}"))
+
+
 # name: (configuration, files, 1: most new URLs go by plans, 0: none does, None: some do, of those that are decided alike)
 SITES = {
     "root": (OPEN, {".htaccess": rules("/index.php", AUTHORIZATION)}, 1),
@@ -72,12 +76,28 @@ SITES = {
                {".htaccess": rules("/index.php", "RewriteRule ^deep/.*(b|x) /d/$1.php [L]\nRewriteRule ^2026/.*/(.) /d/$1.php [L]\n")}, None),
     "fallback": (OPEN, {".htaccess": rules("/index.php") + "FallbackResource /d/b.php\n"}, 1),
     "fallback-alone": (OPEN, {".htaccess": "FallbackResource /index.php\n"}, None),
+    "asked": (OPEN, {".htaccess": asks("index.php?q=$1 [L,QSA]")}, 1),
+    "asked-alone": (OPEN, {".htaccess": asks("/index.php?q=$1&x=y [L]"), "blog/.htaccess": asks("d.php?q=/$0 [QSA,END]"), "blog/d.php": old}, 1),
+    "asked-twice": (OPEN, {".htaccess": asks("index.php?q=$1&p=$1 [L,QSA]")}, 0),
+    "asked-escaped": (OPEN, {".htaccess": asks("index.php?q=$1 [B,L,QSA]")}, 0),
+    "asked-by-flags": (OPEN, {".htaccess": asks("index.php?q=$1 [L,QSD]", "RewriteRule ^2026/[0-4](.*) index.php?x=?q=$1 [L,QSL]\nRewriteRule ^deep index.php?$1 [L,qslast]\n")}, None),
+    "asked-by-uri": (OPEN, {".htaccess": asks("index.php?/=%{{REQUEST_URI}}&x [L,QSA]")}, 1),
+    "asked-in-parts": (OPEN, {".htaccess": asks("index.php?q=$1 [L,QSA]", "RewriteRule ^(2026)/(.*)$ d/b.php?year=$1&q=$2&all=$0 [L]\nRewriteRule ^blog/(.*)$ d/b.php?$1 [L]\nRewriteRule ^(d.)ep/(.*)$ d/b.php?q=$0&$1&a [L]\n")}, None),
+    "asked-always": (OPEN, {".htaccess": asks("index.php?a=b [L,QSA]")}, 1),
+    "asked-and-asked": (OPEN, {".htaccess": asks("index.php?q=$1 [L,QSA]", "RewriteCond %{{QUERY_STRING}} q=.*[13579]\nRewriteRule ^ - [F]\n")}, None),
+    "asked-and-refused": (OPEN, {".htaccess": asks("index.php?q=$1 [L,QSA]", EXPLOITS)}, None),
+    "asked-in-a-row": (OPEN, {".htaccess": asks("d/b.php?q=$1 [QSA]\nRewriteRule ^(d/.*)$ index.php?p=$1 [QSA,L]")}, 0),
+    "led-in-a-row": (OPEN, {".htaccess": rules("d/b.php").replace("d/b.php [L]", "d/b.php\nRewriteRule ^(d/.*)$ index.php?p=$1 [L]")}, 0),
+    "env-of-redirects": (OPEN, {".htaccess": asks("index.php?q=$1 [L,QSA]", "RewriteCond %{{ENV:REDIRECT_URL}} [13]/?$\nRewriteRule ^index - [F]\nRewriteCond %{{ENV:REDIRECT_QUERY_STRING}} [57]\nRewriteRule ^index - [F]\n")}, None),
+    "env-of-servers": (OPEN + "RewriteEngine On\n", {".htaccess": rules("/index.php", "RewriteCond %{{ENV:SCRIPT_URL}} [13579]/?$\nRewriteRule ^index - [F]\n".replace("{{", "{").replace("}}", "}"))}, None),
+    "asked-if": (OPEN + "<If \"%{{QUERY_STRING}} =~ /q=.*[13579]/\">\nSetEnv IF odd\n</If>\n", {".htaccess": asks("index.php?q=$1 [L,QSA]")}, None),
+    "asked-of-server": (OPEN + "RewriteEngine On\n", {".htaccess": asks("index.php?q=$1 [L,QSA]", AUTHORIZATION)}, 1),
     "beyond-ascii": (OPEN + "SetEnvIf Request_URI ^/caf\u00e9/1 ONE=1\n<LocationMatch ^/\u00e9-2>\nRequire all denied\n</LocationMatch>\n",
                      {".htaccess": rules("/index.php", "RewriteRule ^2026/\u4e2d1 /d/b.php [L]\nRewriteRule ^(2026/\u4e2d)2.*$ - [E=TWO:2]\nRewriteRule ^.{3}\u00e9[3-5] - [F]\n"), "caf\u00e9/.htaccess": rules("/d/b.php"), "caf\u00e9/30": old}, None),
     "expression": (OPEN + "<If \"%{{REQUEST_URI}} =~ m#/1#\">\nSetEnv IF yes\n</If>\n", {".htaccess": rules("/index.php")}, 0),
 }
 PATHS = ["/d/", "/d/?{}", "/caf%C3%A9/{}", "/2026/{}/x/", "/2026/{}/x", "/2026/{}", "/2026/{}/", "/{}", "/{}/", "/blog/{}", "/blog/{}/page/2/", "/deep/er/{}/", "/deep/{}", "/deep/er/.{}", "/2026//{}", "/2026/./{}",
-         "/2026/%41{}", "/2026/%e4%b8%ad{}/%E6%96%87", "/%C3%A9-{}/?s=%C3%A9", "/2026/{}%20%C3%A9", "/%C3{}", "/%C3%GG{}", "/x%2F%C3%A9{}", "/%80.%80/.%80", "/%C3%A9{}%", "/caf%C3%A9/../%C3%A9{}", "/%C3%A9/%C2%B7{}.php", "/caf\u00e9/{}", "/2026/{}?a=b", "/2026/{}?", "/2026/{}?a={}", "/{}/?{}&x=%2f/../x", "/{}?a b", "/{}?a#b", "/2026/../{}", "/{}.php", "/{}.css", "/2026/{}.html/x", "/here.txt/{}", "/index.php/{}", "/2026/{}~x", "/a-{}/b_c.d/e"]
+         "/2026/%41{}", "/2026/%e4%b8%ad{}/%E6%96%87", "/%C3%A9-{}/?s=%C3%A9", "/2026/{}%20%C3%A9", "/%C3{}", "/%C3%GG{}", "/x%2F%C3%A9{}", "/%80.%80/.%80", "/%C3%A9{}%", "/caf%C3%A9/../%C3%A9{}", "/%C3%A9/%C2%B7{}.php", "/caf\u00e9/{}", "/2026/{}?a=b", "/2026/{}?", "/2026/{}?a={}", "/{}/?{}&x=%2f/../x", "/{}?a b", "/{}?a#b", "/2026/../{}", "/{}.php", "/{}.css", "/2026/{}.html/x", "/here.txt/{}", "/index.php/{}", "/2026/{}~x", "/a-{}/b_c.d/e", "/q", "/x", "/y", "/b", "/a", "/b?b", "/q?a=q", "/x?x=y", "/b/b?b"]
 FIELDS = ["Cookie: a=b", "Cookie: c=d", "Authorization: Basic eDp5", "X-B: 1", "Referer: http://localhost/2026/1/x/", "Connection: close", "If-None-Match: \"x\"", "Host: other:81"]
 
 
@@ -178,6 +198,9 @@ FRONT = "RewriteEngine On\nRewriteRule ^metrics$ - [L]\nRewriteCond %{REQUEST_FI
 # Ways to one script that applications have: (configuration, files, target)
 KINDS = {
     "beyond ASCII": ("", {".htaccess": FRONT + "RewriteRule . /index.php [L]\n"}, "/caf%C3%A9/{}%e4%b8%ad/x?s=%C3%A9"),
+    "path in the query": ("", {".htaccess": FRONT + "RewriteRule ^(.*)$ index.php?q=$1 [L,QSA]\n"}, "/y/{}/x"),
+    "path before the query": ("", {".htaccess": FRONT + "RewriteRule (.*) index.php?id=$1 [QSA,L]\n"}, "/y/{}/x?a={}"),
+    "path in the query, by base": ("", {"blog/.htaccess": FRONT.replace("On\n", "On\nRewriteBase /blog/\n") + "RewriteRule ^(.+)$ index.php?in=blog&q=/$1&x [L]\n", "blog/index.php": old}, "/blog/caf%C3%A9/{}/x"),
     "rules of a server": ("RewriteEngine On\nRewriteCond %{{HTTPS}} other\nRewriteRule ^/(.*)$ https://localhost/$1 [R=301,L]\n", {".htaccess": FRONT + "RewriteRule . /index.php [L]\n"}, "/y/{}/x"),
 }
 
@@ -268,6 +291,25 @@ def test_queries_that_rules_look_at(serve):
                     for query in ("x=y&x=y", "A[]=1", "a=%3Cscript", "mosConfig_x=1", f"mosConfig_x%3D{n}"):
                         assert client.get(f"{path}?{query}").status == 403
                         assert client.get(f"{path}?id={n}").status == client.get(path).status == 200
+
+
+def test_what_a_query_shows_by_chance(serve):
+    """Names that stand in the text of a rule, too, and queries that stand in its: each folder's plan is made of other ones, and is right for the next."""
+    chance = random.Random(SEED)
+    ways = [("p/=p/$1 [QSA,L]", lambda rest, query: f"p/=p/{rest}" + ("&" + query if query else "")), ("p/pp$1p/p [L]", lambda rest, query: f"p/pp{rest}p/p"), ("p/p=p [L]", lambda rest, query: "p/p=p"),
+            ("p/p=p [L,QSA]", lambda rest, query: "p/p=p" + ("&" + query if query else "")), ("p%{REQUEST_URI}p [QSA,L]", None)]
+    with Script("fcgi", script) as backend:
+        server = serve(of_site(OPEN, backend), files={f"p{n}/{file}": text for n in range(60) for file, text in
+                                                      (("index.php", old), (".htaccess", FRONT + f"RewriteRule ^(.*)$ index.php?{ways[n % 5][0]}\n"))})
+        with server.connect() as client:
+            for n in range(60):
+                made = ways[n % 5][1] or (lambda rest, query: f"p/p{n}/{rest}p" + ("&" + query if query else ""))
+                for _ in range(30):
+                    rest = re.sub("/+", "/", chance.choice("pq") + "".join(chance.choice(["p", "/p", "/", "p/p"]) for _ in range(chance.randrange(4))))
+                    query = chance.choice(["", "p", "p/p", "=p", "p&p"])
+                    assert client.get(f"/p{n}/{rest}" + ("?" + query if query else "")).body == b"hello\n"
+                    assert told(backend)["QUERY_STRING"] == made(rest, query), f"TEST_SEED={SEED}"
+        assert full_ways(server) < 60 * 25
 
 
 def test_a_folder_that_goes(serve):
