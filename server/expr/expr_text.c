@@ -106,23 +106,33 @@ ap_expr_t *expr_parse_var(expr_parser *p)
     return expr_fail(p, "Invalid character in variable name '%c'", *p->at);
 }
 
-/* Literal characters up to the next thing of meaning, with escapes resolved. */
+static int expr_is_reference(const char *s)
+{
+    return (s[0] == '%' && s[1] == '{') || (s[0] == '$' && util_is(s[1], UTIL_C_DIGIT));
+}
+
+/* Where the next thing of meaning begins. */
+static const char *expr_literal_end(const char *s, char end)
+{
+    while (*s && *s != end && *s != '\n' && !expr_is_reference(s))
+        s += s[0] == '\\' && s[1] ? 2 : 1;
+    return s;
+}
+
+/* Literal characters, with escapes resolved: never more than they were. The room is theirs, not that of all that follows, which is
+ * gigabytes for a list of 50,000. */
 static ap_expr_t *expr_parse_literal(expr_parser *p, char end)
 {
-    char *text = apr_palloc(p->pool, strlen(p->at) + 1), *d = text;
-    const char *s = p->at;
+    const char *s = p->at, *stop = expr_literal_end(s, end);
+    char *text = apr_palloc(p->pool, (apr_size_t)(stop - s) + 1), *d = text;
     ap_expr_t *node = expr_node(p, EXPR_TEXT);
 
-    for (; *s && *s != end && *s != '\n'; d++) {
-        if (s[0] == '\\') {
-            if (!expr_lex_escape(p, &s, d))
-                return NULL;
-        } else if ((s[0] == '%' && s[1] == '{') || (s[0] == '$' && util_is(s[1], UTIL_C_DIGIT))) {
-            break;
-        } else {
+    for (; s < stop; d++)
+        if (*s != '\\')
             *d = *s++;
-        }
-    }
+        else if (!expr_lex_escape(p, &s, d))
+            return NULL;
+    BRG_ASSERT(s == stop);
     *d = '\0';
     node->text = text;
     p->at = s;

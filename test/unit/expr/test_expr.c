@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <cmocka.h>
 #include "httpd.h"
@@ -413,6 +414,18 @@ static void test_depth(void **state)
         -1);
 }
 
+/* A literal has its own room: with that of all behind it, these would have 15 gigabytes, and touch 700 megabytes. */
+static void test_room(void **state)
+{
+    request_rec *r = test_request(test_pool);
+    struct rusage used;
+
+    assert_int_equal(
+        eval(r, apr_pstrcat(test_pool, repeat("'a' . ", 50000, "'b'", ""), " == 'x'", NULL), 0), 0);
+    assert_int_equal(getrusage(RUSAGE_SELF, &used), 0);
+    assert_in_range(used.ru_maxrss, 1, 500 << 10);
+}
+
 /* A module's own names. */
 static const char *own_var(ap_expr_eval_ctx_t *ctx, const void *data)
 {
@@ -509,6 +522,7 @@ int main(void)
         TEST_WITH_POOL(test_ssl_compat),
         TEST_WITH_POOL(test_groups),
         TEST_WITH_POOL(test_depth),
+        TEST_WITH_POOL(test_room),
         TEST_WITH_POOL(test_own_lookup),
         TEST_WITH_POOL(test_depends),
     };
