@@ -94,6 +94,36 @@ static void tables_become_fields(void **state)
     assert_int_equal(field[1].name_len, 4);
 }
 
+/* What another server or a disk gives is an answer only if one could have been stored so. */
+static int is_sound(int code, const char *line, const char *name, const char *value, uint64_t len)
+{
+    http_field field = {name, value, (uint32_t)strlen(name), (uint32_t)strlen(value), 0};
+    const cached_head head = {.line = line, .head = {.field = &field, .n = 1}};
+
+    return cached_head_is_sound(&head, code, len);
+}
+
+static void heads_are_sound(void **state)
+{
+    (void)state;
+    assert_true(is_sound(200, NULL, "ETag", "\"1\"", 5));
+    assert_true(is_sound(599, NULL, "ETag", "\"1\"", 5));
+    assert_true(is_sound(204, NULL, "ETag", "\"1\"", 0));
+    assert_true(is_sound(200, "200 Fine", "Content-Length", "5", 5));
+    assert_false(is_sound(199, NULL, "ETag", "\"1\"", 5));
+    assert_false(is_sound(600, NULL, "ETag", "\"1\"", 5));
+    assert_false(is_sound(204, NULL, "ETag", "\"1\"", 1));
+    assert_false(is_sound(205, NULL, "ETag", "\"1\"", 1));
+    assert_false(is_sound(304, NULL, "ETag", "\"1\"", 1));
+    assert_false(is_sound(200, "404 Fine", "ETag", "\"1\"", 5));
+    assert_false(is_sound(200, "200 Fi\nne", "ETag", "\"1\"", 5));
+    assert_false(is_sound(200, NULL, "ET ag", "\"1\"", 5));
+    assert_false(is_sound(200, NULL, "ETag", "\"1\r\"", 5));
+    assert_false(is_sound(200, NULL, "Connection", "close", 5));
+    assert_false(is_sound(200, NULL, "Transfer-Encoding", "chunked", 5));
+    assert_false(is_sound(200, NULL, "content-length", "6", 5));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -101,6 +131,7 @@ int main(void)
         TEST_WITH_POOL(a_head_that_is_cut_is_none),
         TEST_WITH_POOL(a_head_that_was_changed_stays_in_its_bounds),
         TEST_WITH_POOL(tables_become_fields),
+        TEST_WITH_POOL(heads_are_sound),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
