@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "test_config.h"
-#include "md_conf.h"
+#include "md_demand.h"
 #include "apr_strings.h"
 
 static void check_good(const char *line)
@@ -136,11 +136,39 @@ static void test_responder(void **state)
     check_bad(line, "is no name of a zone");
 }
 
+static void test_demand(void **state)
+{
+    check_good("MDOnDemandLimits names=7 rate=12/m wait=60");
+    assert_int_equal(md_demand_limit.names, 7);
+    assert_int_equal(md_demand_limit.rate, 12);
+    assert_int_equal(md_demand_limit.rate_seconds, 60);
+    assert_true(md_demand_limit.wait == apr_time_from_sec(60));
+    check_good("MDOnDemandLimits Rate=1/H names=100000 wait=0");
+    assert_int_equal(md_demand_limit.rate_seconds, 3600);
+    check_bad("MDOnDemandLimits", "takes names=NUMBER");
+    check_bad("MDOnDemandLimits name=7", "takes names=NUMBER");
+    check_bad("MDOnDemandLimits names=", "names= and wait= take numbers");
+    check_bad("MDOnDemandLimits names=7x", "names= and wait= take numbers");
+    check_bad("MDOnDemandLimits wait=-1", "names= and wait= take numbers");
+    check_bad("MDOnDemandLimits wait=61", "at most 60 seconds");
+    check_bad("MDOnDemandLimits names=0", "takes 1 to 100000");
+    check_bad("MDOnDemandLimits names=100001", "takes 1 to 100000");
+    check_bad("MDOnDemandLimits rate=5", "a number and /s, /m or /h");
+    check_bad("MDOnDemandLimits rate=0/s", "a number and /s, /m or /h");
+    check_bad("MDOnDemand folders", "MDOnDemand takes folder");
+    check_bad("MDOnDemand folder=relative", "MDOnDemand takes folder");
+    check_bad("MDOnDemand url", "MDOnDemand takes folder");
+    check_bad("MDOnDemand url=ftp://a.example/", "is no URL of http or https");
+    check_bad("MDOnDemand expr", "MDOnDemand takes folder");
+    check_good("MDOnDemand Off");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_domains), cmocka_unit_test(test_names),
-                                       cmocka_unit_test(test_windows), cmocka_unit_test(test_keys),
-                                       cmocka_unit_test(test_responder)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_domains),   cmocka_unit_test(test_names),
+        cmocka_unit_test(test_windows),   cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_responder), cmocka_unit_test(test_demand)};
 
     return cmocka_run_group_tests(tests, test_config_setup, test_config_teardown);
 }
