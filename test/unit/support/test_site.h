@@ -26,6 +26,7 @@ static loops_config site_config = {TEST_LOOP_CONFIG(&site_services, site_of_loop
 static brg_loop *site_loop;
 static apr_pool_t *site_pool;
 static char site_seen[1 << 20];
+static size_t site_seen_n; /* bytes of the last answer: a body may hold NUL */
 
 /** Write a file of the site. */
 static inline void site_file(const char *name, const char *text)
@@ -107,6 +108,7 @@ static inline const char *site_ask(const char *text)
     close(fd);
     site_turn();
     site_seen[n] = '\0';
+    site_seen_n = n;
     return site_seen;
 }
 
