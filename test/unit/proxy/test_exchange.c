@@ -1,79 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that are handed on, as clients and backends see them: a thread is the backend, which answers with a given text and keeps
- * what it was asked. */
+/* Requests that are handed on, as clients and backends see them. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include "test_site.h"
-
-static struct {
-    int listener, port;
-    pthread_t thread;
-    char asked[65536];
-    const char *answer; /* NULL: close at once */
-    const char *until;  /* what is read before, at least, behind the head */
-    atomic_int connections;
-} backend;
-
-static size_t backend_read(int fd)
-{
-    const char *end = NULL;
-    size_t n = 0;
-    ssize_t got;
-
-    while (!end || !strstr(end, backend.until)) {
-        if ((got = recv(fd, backend.asked + n, sizeof backend.asked - 1 - n, 0)) <= 0)
-            break;
-        n += (size_t)got;
-        backend.asked[n] = '\0';
-        end = strstr(backend.asked, "\r\n\r\n");
-    }
-    return n;
-}
-
-static void *backend_main(void *unused)
-{
-    int fd;
-
-    while ((fd = accept(backend.listener, NULL, NULL)) >= 0) {
-        atomic_fetch_add(&backend.connections, 1);
-        backend.asked[0] = '\0';
-        if (backend.answer && backend_read(fd))
-            send(fd, backend.answer, strlen(backend.answer), MSG_NOSIGNAL);
-        close(fd);
-    }
-    return NULL;
-}
-
-static const char *ask(const char *answer, const char *request)
-{
-    backend.answer = answer;
-    backend.until = "";
-    return site_ask(request);
-}
-
-static const char *get(const char *answer, const char *path, const char *fields)
-{
-    backend.answer = answer;
-    backend.until = "";
-    return site_get(path, fields);
-}
-
-static void has(const char *text, const char *part)
-{
-    if (!strstr(text, part))
-        fail_msg("\"%s\" is not in \"%s\"", part, text);
-}
-
-static void lacks(const char *text, const char *part)
-{
-    if (ap_strcasestr(text, part))
-        fail_msg("\"%s\" is in \"%s\"", part, text);
-}
+#include "test_backend.h"
 
 #define OK_HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 
@@ -203,15 +136,9 @@ static void test_matched(void **state)
 
 static int up(void **state)
 {
-    struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof addr;
     char text[2048];
 
-    backend.listener = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(backend.listener, (struct sockaddr *)&addr, sizeof addr), 0);
-    assert_int_equal(getsockname(backend.listener, (struct sockaddr *)&addr, &len), 0);
-    assert_int_equal(listen(backend.listener, 16), 0);
-    backend.port = ntohs(addr.sin_port);
+    backend_up();
     snprintf(text, sizeof text,
              "Define AT 127.0.0.1:%d\nProxyPass /p/own/ !\n"
              "ProxyPass /p/ http://${AT}/b/ disablereuse=On\n"
@@ -224,14 +151,13 @@ static int up(void **state)
              "ProxyPass /balanced/ balancer://b/\n",
              backend.port);
     site_up(text);
-    return pthread_create(&backend.thread, NULL, backend_main, NULL);
+    backend_begin();
+    return 0;
 }
 
 static int down(void **state)
 {
-    shutdown(backend.listener, SHUT_RDWR);
-    pthread_join(backend.thread, NULL);
-    close(backend.listener);
+    backend_end();
     return test_server_down(state);
 }
 
