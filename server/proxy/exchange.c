@@ -202,9 +202,20 @@ static apr_status_t talk_take(proxy_exchange *x)
     return rv == APR_EAGAIN ? APR_SUCCESS : rv;
 }
 
+/* What came and was not sent. */
+static void talk_pass_kept(proxy_exchange *x)
+{
+    if (x->answer.gathers || x->answer.keeps)
+        x->sink->pass(x);
+    x->answer.gathers = 0;
+}
+
 static void talk_broken(proxy_exchange *x, apr_status_t rv)
 {
-    exchange_fail(x, PROXY_FAILED_BROKEN, APR_STATUS_IS_EOF(rv) ? 0 : rv, x->answer.bad);
+    x->answer.breaks = x->answer.begun;
+    talk_pass_kept(x);
+    if (x->state == EXCHANGE_TALK)
+        exchange_fail(x, PROXY_FAILED_BROKEN, APR_STATUS_IS_EOF(rv) ? 0 : rv, x->answer.bad);
 }
 
 /* Of a connection that others use, too. @return as talk_receive() */
@@ -249,10 +260,7 @@ static apr_status_t talk_receive(proxy_exchange *x)
         x->answer.bad = "the head is too large";
     if (rv == APR_SUCCESS)
         return rv;
-    if (x->answer.gathers)
-        x->sink->pass(x);
-    if (x->state == EXCHANGE_TALK)
-        talk_broken(x, rv);
+    talk_broken(x, rv);
     return rv;
 }
 
@@ -272,9 +280,7 @@ static int talk_gathers(const proxy_exchange *x)
  * @return APR_EAGAIN, or APR_SUCCESS: the client has left, or the exchange failed */
 static apr_status_t talk_pause(proxy_exchange *x)
 {
-    if (x->answer.gathers)
-        x->sink->pass(x);
-    x->answer.gathers = 0;
+    talk_pass_kept(x);
     if (x->attempt.send_error && x->state == EXCHANGE_TALK)
         talk_broken(x, x->attempt.send_error);
     return x->state == EXCHANGE_TALK ? APR_EAGAIN : APR_SUCCESS;

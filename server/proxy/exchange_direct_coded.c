@@ -4,6 +4,7 @@
  * before its end. */
 #include "exchange_direct_private.h"
 #include "exchange_private.h"
+#include "loop.h"
 #include "brigade/assert.h"
 #include "brigade/content_coding.h"
 #include "http_log.h"
@@ -11,20 +12,74 @@
 
 APLOG_USE_MODULE(proxy);
 
+/* A script writes its page in pieces of 8 KiB, and the last one with its end, about a millisecond behind the others; where processors are
+ * wanted by many, all takes longer by the same factor. */
+#define CODED_WAIT_LEAST_US 10000
+#define CODED_WAIT_MOST_US 50000
+#define CODED_WAIT_SHARE 8     /* of the time that the head took */
 #define CODED_MUCH (64 * 1024) /* of output that waits for the end */
 #define CODED_HEAD 10 /* bytes in front of a gzip body, which are in no piece of Apache's */
 
 struct direct_coded {
     brg_coder *coder;
-    apr_bucket_brigade out; /* full pieces; without memory of its own */
-    char *piece;            /* malloc(), of room bytes; NULL */
+    proxy_exchange *x;
+    struct loop_alarm alarm; /* while what is here waits for more; due is 0 before */
+    apr_bucket_brigade out;  /* full pieces; without memory of its own */
+    char *piece;             /* malloc(), of room bytes; NULL */
     apr_size_t room, used;
     apr_size_t size; /* of pieces behind the first */
     apr_size_t held; /* bytes in out */
     uint8_t passes;  /* a brg_coding_passes */
-    uint8_t full;    /* the last piece came to its end with the input */
+    uint8_t full;    /* a piece is: more input passes it on */
     uint8_t early;   /* some of the answer would have gone on before its end */
+    uint8_t waits;   /* alarm is the loop's */
 };
+
+/* ---- the wait ---- */
+
+static void coded_waits_no_more(struct direct_coded *c)
+{
+    if (!c->waits)
+        return;
+    BRG_ASSERT(loop_self() == c->x->loop);
+    loop_alarm_remove(c->x->loop, &c->alarm);
+    c->waits = 0;
+}
+
+static void coded_waited(struct loop_alarm *alarm)
+{
+    struct direct_coded *c = loop_io_of(alarm, struct direct_coded, alarm);
+
+    BRG_ASSERT(c->waits);
+    coded_waits_no_more(c);
+    exchange_told(c->x);
+}
+
+static apr_interval_time_t coded_patience(const struct direct_coded *c)
+{
+    const apr_interval_time_t share = c->x->told.waited / CODED_WAIT_SHARE;
+
+    return share < CODED_WAIT_LEAST_US  ? CODED_WAIT_LEAST_US
+           : share > CODED_WAIT_MOST_US ? CODED_WAIT_MOST_US
+                                        : share;
+}
+
+/* Nothing more is here. What leaves alone costs a flush of the coder, a write, and the length of all: it waits for more, once for an answer,
+ * and for a time that its client does not notice. */
+static int coded_waits(struct direct_coded *c)
+{
+    brg_loop *loop = c->x->loop;
+
+    if (!c->alarm.due) {
+        c->alarm =
+            (struct loop_alarm){.due = loop->monotonic + coded_patience(c), .run = coded_waited};
+        c->waits = 1;
+        loop_alarm_add(loop, &c->alarm);
+    }
+    return c->waits;
+}
+
+/* ---- the coder ---- */
 
 int direct_coded_begin(proxy_ahead *a, const brg_coding_step *step, apr_off_t length)
 {
@@ -41,6 +96,7 @@ int direct_coded_begin(proxy_ahead *a, const brg_coding_step *step, apr_off_t le
     c->size = step->piece;
     c->room = c->size + (step->passes == BRG_CODING_PASSES_FULL ? CODED_HEAD : 0);
     c->passes = step->passes;
+    c->x = &a->x;
     a->coded = c;
     return 1;
 }
@@ -50,6 +106,7 @@ void direct_coded_end(proxy_ahead *a)
     struct direct_coded *c = a->coded;
 
     BRG_ASSERT(c && c->coder);
+    coded_waits_no_more(c);
     apr_brigade_cleanup(&c->out);
     brg_coder_end(c->coder);
     free(c->piece);
@@ -91,7 +148,7 @@ static brg_coder_result coded_step(proxy_exchange *x, struct direct_coded *c, br
     c->early |= c->passes == BRG_CODING_PASSES_ANY && op == BRG_CODER_RUN &&
                 c->used < c->room - io->out_room;
     c->used = c->room - io->out_room;
-    c->full = op == BRG_CODER_RUN && !io->out_room;
+    c->full |= op == BRG_CODER_RUN && !io->out_room;
     if (!io->out_room)
         coded_end_piece(x, c);
     c->early |= c->passes == BRG_CODING_PASSES_MUCH && c->held >= CODED_MUCH;
@@ -137,8 +194,10 @@ static int coded_flush(proxy_exchange *x, struct direct_coded *c)
 {
     const int over = x->answer.complete;
 
-    if (!over && exchange_has_more(x))
+    x->answer.keeps = !over && !x->answer.breaks && (exchange_has_more(x) || coded_waits(c));
+    if (x->answer.keeps)
         return 1;
+    coded_waits_no_more(c);
     c->early |= !over;
     if (!coded_run(x, c, NULL, 0, over ? BRG_CODER_FINISH : BRG_CODER_FLUSH))
         return 0;
@@ -160,5 +219,5 @@ int direct_coded_pass(proxy_exchange *x)
         return 0;
     APR_BRIGADE_CONCAT(x->in, &c->out);
     c->held = 0;
-    return x->answer.complete || !APR_BRIGADE_EMPTY(x->in) || !exchange_has_more(x);
+    return x->answer.complete || !APR_BRIGADE_EMPTY(x->in) || !x->answer.keeps;
 }

@@ -2,10 +2,12 @@
 """Answers that are compressed by a plan (test_planned_coding.py has random answers that are whole at once): bodies in pieces, long ones, such as are
 cut at each byte, for clients that are slow or leave; from backends of all kinds, over HTTP/1 and HTTP/2, by the built-in coders and beside
 Apache's files. A server without plans sends the same fields and bodies that mean the same."""
+import fcntl
 import gzip
 import random
 import re
 import subprocess
+import termios
 import zlib
 
 import pytest
@@ -63,7 +65,7 @@ def meaning(server, head, data, whole):
 
 class OverHTTP1:
     def __init__(self, server):
-        self.server, self.client = server, server.connect()
+        self.server, self.client, self.lengths = server, server.connect(), []
 
     def ask(self, target, fields, last=False):
         lines = "".join(f"{n}: {v}\r\n" for n, v in [("Host", "localhost"), *fields, *([("Connection", "close")] if last else [])])
@@ -74,6 +76,7 @@ class OverHTTP1:
         head, data = b"", b""
         try:
             head = self.client.read_until(b"\r\n\r\n")
+            self.lengths.append(b"content-length:" in head.lower())
             if b"chunked" in head.lower():
                 while n := int(self.client.read_until(b"\r\n"), 16):
                     data += self.client.read_exactly(n)
@@ -92,11 +95,12 @@ class OverHTTP1:
 
 class OverHTTP2:
     def __init__(self, server):
-        self.server, self.client = server, h2_client.Client("127.0.0.1", server.port, PATIENCE)
+        self.server, self.client, self.lengths = server, h2_client.Client("127.0.0.1", server.port, PATIENCE), []
 
     def ask(self, target, fields, last=False):
         try:
             got = self.client.request("GET", target, fields)
+            self.lengths.append(b"content-length:" in got.head.lower())
             return (*meaning(self.server, got.head, got.body, True), *got.trailers)
         except Truncated as cut:
             blocks, data = cut.args[0]["blocks"], b"".join(cut.args[0]["body"])
@@ -285,6 +289,61 @@ def test_each_piece_goes_at_once(serve, site):
             data += client.client.read_exactly(n)
             client.client.read_exactly(2)
         assert plain(site.split()[0], data) == first + second
+        assert full_ways(server) == before
+        client.close()
+
+
+def read_by_the_server(sock):
+    """All that was sent there."""
+    while fcntl.ioctl(sock, termios.TIOCOUTQ, b"1234") != bytes(4):
+        pass
+
+
+@PROTOCOLS
+@pytest.mark.parametrize("site", ["gzip", "gzip by a file"])
+def test_pieces_that_come_soon_leave_together(serve, site, protocol):
+    """As a page of PHP, whose last piece is a moment behind the first: its length is told. A machine may be slow in some tries."""
+    body = text_like(random.Random(1), 12000)
+    first, rest = record(STDOUT, b"Content-Type: text/html\r\n\r\n" + body[:8000]), record(STDOUT, body[8000:]) + end()
+
+    def in_two(params, text, send):
+        send(first)
+        read_by_the_server(send.__self__)
+        send(rest)
+
+    with Script("fcgi", in_two) as backend:
+        server = serve(LOADS.get(site, "") + CONFIG + SCRIPTS.replace("{path}", backend.path) + SITES[site] + LOG, files={"x.php": old})
+        client = protocol(server)
+        for _ in range(5):
+            client.ask("/x.php", accept(site))
+        before = full_ways(server)
+        client.lengths.clear()
+        assert all(client.ask("/x.php", accept(site))[1] == body for _ in range(40))
+        assert full_ways(server) == before and sum(client.lengths) > 10
+        client.close()
+
+
+@pytest.mark.parametrize("site", ["gzip", "gzip by a file"])
+def test_what_a_backend_said_before_it_failed(serve, site):
+    """It waits for more, and goes when there is none."""
+    body = text_like(random.Random(1), 8000)
+
+    def whole(params, text, send):
+        send(record(STDOUT, b"Content-Type: text/html\r\n\r\n" + body) + end())
+
+    def cut(params, text, send):
+        send(record(STDOUT, b"Content-Type: text/html\r\n\r\n" + body) + record(STDOUT, b"more")[:8])
+        read_by_the_server(send.__self__)
+        return False
+
+    with Script("fcgi", whole) as backend:
+        server = serve(LOADS.get(site, "") + CONFIG + SCRIPTS.replace("{path}", backend.path) + SITES[site] + LOG, files={"x.php": old})
+        client = OverHTTP1(server)
+        for _ in range(5):
+            client.ask("/x.php", accept(site))
+        backend.script = cut
+        before = full_ways(server)
+        assert client.ask("/x.php", accept(site))[1:3] == (body, False)
         assert full_ways(server) == before
         client.close()
 
