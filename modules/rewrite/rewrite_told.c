@@ -136,15 +136,17 @@ static int told_query(const char *text)
     return 1;
 }
 
-/* A path of this server, the same for all names; what its query has of them is as with groups of a redirect. */
+/* A path of this server, the same for all names, or with them at its end; what its query has of them is as with groups of a redirect. */
 static int told_leads(const rewrite_rule *rule)
 {
     const unsigned never = REWRITE_F_NOSUB | REWRITE_F_STATUS | REWRITE_F_REDIRECT;
-    const size_t path = strcspn(rule->output, "$%\\?");
+    const char *behind = rule->output + strcspn(rule->output, "$%\\?");
 
+    if (behind > rule->output && *behind == '$' && apr_isdigit(behind[1]))
+        behind += 2;
     return !(rule->flags & never) &&
-           (!rule->output[path] || (rule->output[path] == '?' && told_query(rule->output + path) &&
-                                    !(rule->flags & (REWRITE_F_QSLAST | REWRITE_F_QSNONE)))) &&
+           (!*behind || (*behind == '?' && told_query(behind) &&
+                         !(rule->flags & (REWRITE_F_QSLAST | REWRITE_F_QSNONE)))) &&
            !rewrite_scheme(rule->output, NULL);
 }
 

@@ -237,7 +237,11 @@ void cache_absent_drop(response_cache *c, cache_entry *e)
 
 size_t cache_absent_bytes(const cache_entry *e)
 {
-    return e->absent ? cache_block(sizeof *e->absent + e->absent->path_len + 1) : 0;
+    size_t bytes = 0;
+
+    for (const cache_names *names = e->absent; names; names = names->then)
+        bytes += cache_block(sizeof *names + names->path_len + 1);
+    return bytes;
 }
 
 static cache_entry *absent_find_last(response_cache *c, const cache_place *at, const http_head *h,

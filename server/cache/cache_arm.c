@@ -111,9 +111,9 @@ int cache_leaves_query(const request_rec *r)
 }
 
 /* The next name that is not there is another one, and so is what stands behind it: all of that is one part. */
-static void arm_absent_alike(const request_rec *r, apr_array_header_t *parts)
+static void arm_absent_alike(const request_rec *r, const char *absent, apr_array_header_t *parts)
 {
-    const char *absent = request_offer_of(r)->absent, *file = absent ? cache_walked(r) : NULL;
+    const char *file = absent ? cache_walked(r) : NULL;
     const size_t len = file ? strlen(file) : 0;
     const char **part = (const char **)(void *)parts->elts;
     int n = 0, seen = 0;
@@ -154,7 +154,8 @@ const char *cache_fingerprint(request_rec *r)
     if (stored && !stored->led_to)
         return cache_lifetime_fingerprint(r->pool, stored);
     parts = arm_paths(r);
-    arm_absent_alike(r, parts);
+    for (const request_rec *to = r; to && (to == r || to->next); to = to->next)
+        arm_absent_alike(to, request_offer_of(r)->absent, parts);
     for (int i = 0; found && found->folders && i < found->folders->nelts; i++)
         APR_ARRAY_PUSH(parts, const char *) = APR_ARRAY_IDX(found->folders, i, const char *);
     APR_ARRAY_PUSH(parts, const char *) =

@@ -123,8 +123,8 @@ static int below_is_led(const request_rec *r)
     char room[CACHE_PLANNED_PATH];
     brg_text path;
 
-    if (!r->next || r->next->next || r->status != HTTP_OK || r->next->server != r->server ||
-        !below_path_is_lost(r))
+    if (!r->next || (r->next->next && r->next->next->next) || r->status != HTTP_OK ||
+        r->next->server != r->server || !below_path_is_lost(r))
         return 0;
     path = below_path(r->unparsed_uri, strlen(r->unparsed_uri), room);
     return path.len && path.len == strlen(r->uri) && !memcmp(path.at, r->uri, path.len);
@@ -192,6 +192,40 @@ static const char *below_make_prefix(const request_rec *r, const char *name)
                : NULL;
 }
 
+static int below_ends(const char *uri, const char *name)
+{
+    const size_t all = strlen(uri), len = strlen(name);
+
+    return all >= len && !memcmp(uri + all - len, name, len);
+}
+
+/* Of a path that is not there, by which rules lead to something that is the same for all; or to the same names in another folder, where they are
+ * not there either. NULL: neither */
+static cache_names *below_names(const request_rec *r, const char *name, const char *rest)
+{
+    const request_rec *to = r->next;
+    cache_names *names = cache_names_make_below(r, name, rest);
+    const char *then = NULL;
+
+    if (names && to->next && below_ends(to->uri, name) && to->finfo.filetype == APR_NOFILE &&
+        to->status == HTTP_OK && to->next->server == r->server &&
+        (then = cache_below_name(to, &rest)) != NULL && !strcmp(then, name))
+        names->then = cache_names_make_below(to, then, rest);
+    if (names &&
+        (to->next ? names->then && !below_ends(to->next->uri, name) : !below_ends(to->uri, name)))
+        return names;
+    if (names)
+        cache_names_end(names);
+    return NULL;
+}
+
+static int below_lack(const cache_names *names, const char *name, size_t len)
+{
+    while (names && cache_names_lack(names, name, len))
+        names = names->then;
+    return !names;
+}
+
 static const char *below_make(const request_rec *r)
 {
     char key[CACHE_NAME_PATH_MOST];
@@ -204,9 +238,9 @@ static const char *below_make(const request_rec *r)
         return below_make_prefix(r, name);
     if (!below_is_led(r) || !(kind = below_kind_of(r)) || !(name = cache_below_name(r, &rest)) ||
         !cache_name_key(key, r->uri, name, (size_t)(rest - name), kind) ||
-        !cache_name_is_told_below(r, rest) || !(names = cache_names_make_below(r, name, rest)))
+        !cache_name_is_told_below(r, rest) || !(names = below_names(r, name, rest)))
         return NULL;
-    lacks = cache_names_lack(names, name, (size_t)(rest - name));
+    lacks = below_lack(names, name, (size_t)(rest - name));
     cache_names_end(names);
     return lacks ? apr_pstrdup(r->pool, key) : NULL;
 }
@@ -294,7 +328,7 @@ int cache_below_take(response_cache *c, cache_entry *e, const request_rec *r)
     name = cache_below_name(r, &rest);
     BRG_ASSERT(e->plan && !e->absent && name);
     if ((e->log && below_log_shows(e->log, name, (size_t)(rest - name))) ||
-        !(e->absent = cache_names_make_below(r, name, rest)))
+        !(e->absent = below_names(r, name, rest)))
         return -1;
     c->absent_n++;
     c->below_n++;
@@ -308,8 +342,12 @@ static int below_holds(const cache_entry *e, const char *name, const char *end)
     const size_t len = (size_t)((slash ? slash : end) - name);
 
     BRG_ASSERT(name <= end && name[-1] == '/');
-    return e->plan && e->absent && e->absent->below && cache_names_lack(e->absent, name, len) &&
-           cache_names_below_alike(e->absent, e->server, name, len, (size_t)(end - name) - len);
+    if (!e->plan || !e->absent || !e->absent->below || !below_lack(e->absent, name, len))
+        return 0;
+    for (const cache_names *names = e->absent; names; names = names->then)
+        if (!cache_names_below_alike(names, e->server, name, len, (size_t)(end - name) - len))
+            return 0;
+    return 1;
 }
 
 /* How often it was asked for, whatever the query, this time included. */

@@ -4,7 +4,7 @@
 
 /**
  * @file cache_below_private.h
- * One plan (cache_plan.h) for all paths below a folder that lead to nothing, and that rules lead to the same script: the front
+ * One plan (cache_plan.h) for all paths below a folder that lead to nothing, and that rules lead to the same script, by way of another folder perhaps: the front
  * controller of an application. What its script is told of the path is each request's own. And one for all paths below a prefix that a
  * server leads on without a look at files (cache_plan_offer.below): a ProxyPass.
  *

@@ -222,6 +222,7 @@ static cache_names *names_new(const request_rec *r, const char *name, folder_hel
     names->tail_len = names->page_len = names->name_len;
     names->step_len = strcspn(name, "/");
     names->below = names->moved = 0;
+    names->then = NULL;
     names->folder = folder;
     return names;
 }
@@ -278,6 +279,8 @@ cache_names *cache_names_make_moved(const request_rec *r, const char *name)
 
 void cache_names_end(cache_names *names)
 {
+    if (names->then)
+        cache_names_end(names->then);
     folder_held_end(names->folder);
     free(names);
 }

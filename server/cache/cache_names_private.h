@@ -34,6 +34,8 @@ typedef struct cache_names {
     size_t body_at; /**< with it: where, in the page */
     /** with it, bytes of each request's own: of the field, the query too, and of the page, where they may be escaped */
     size_t tail_len, page_len;
+    /** rules lead all on to the same names in another folder, of which this holds as well; NULL: to something that is there */
+    struct cache_names *then;
     size_t path_len;
     char path[]; /**< of the folder, as modules see it, with a slash at the end */
 } cache_names;

@@ -17,6 +17,8 @@
 #include <strings.h>
 
 #define DRAFT_PARTS 32 /* parts of a plan, at most */
+#define SCRIPT_STEPS_MOST \
+    2 /* redirects of this server, from the access file of a folder to that of another one */
 
 /* A plan that grows. */
 typedef struct script_draft {
@@ -33,6 +35,16 @@ typedef struct script_draft {
     const char *name; /* the same below a folder */
     int shown;        /* what it is made of is told by what a value shows */
 } script_draft;
+
+/* That of the client. */
+static const request_rec *script_first(const proxy_exchange *x)
+{
+    const request_rec *r = x->r;
+
+    while (r->prev)
+        r = r->prev;
+    return r;
+}
 
 /* ---- who may have one ---- */
 
@@ -75,8 +87,10 @@ static int script_answers_are_plain(const proxy_exchange *x)
 /* Of rules: not the page of an error. */
 static int script_way_is_plain(const proxy_exchange *x)
 {
+    int steps = 0;
+
     for (const request_rec *r = x->r; r->prev; r = r->prev)
-        if (r->prev->status != HTTP_OK || r->prev->prev)
+        if (r->prev->status != HTTP_OK || ++steps > SCRIPT_STEPS_MOST)
             return 0;
     return 1;
 }
@@ -94,7 +108,7 @@ int proxy_plan_script_is_plain(const proxy_exchange *x)
          "its answer may be another one of this server (ProxyFCGIInternalRedirect ...), or a "
          "module sets fields, a language or a coding of the answer"},
         {script_way_is_plain,
-         "it is the page of an error, or more than one rule led to the script"}};
+         "it is the page of an error, or more than two rules led to the script"}};
 
     return proxy_plan_holds(x, asks, sizeof asks / sizeof *asks);
 }
@@ -156,8 +170,7 @@ static int draft_variable(script_draft *d, const apr_table_entry_t *e)
 
 static const char *own_query(const proxy_exchange *x)
 {
-    const request_rec *r = x->r->prev ? x->r->prev : x->r;
-    const char *query = strchr(r->unparsed_uri, '?');
+    const char *query = strchr(script_first(x)->unparsed_uri, '?');
 
     return query ? query + 1 : "";
 }
@@ -180,7 +193,7 @@ static int own_query_is_led(const proxy_exchange *x)
     const request_rec *r = x->r;
 
     return *own_query(x) && r->args && !strcmp(r->args, own_query(x)) &&
-           r->prev->args == r->prev->parsed_uri.query;
+           r->prev->args == r->prev->parsed_uri.query && !r->prev->prev;
 }
 
 static int own_is_query(const char *name)
@@ -216,7 +229,7 @@ static const char *own_value(const script_draft *d, const char *name, script_par
     }
     if ((d->any_query || d->path) && !strcmp(name, "REQUEST_URI")) {
         *kind = SCRIPT_TARGET;
-        return d->x->r->prev ? d->x->r->prev->unparsed_uri : d->x->r->unparsed_uri;
+        return script_first(d->x)->unparsed_uri;
     }
     return NULL;
 }
@@ -243,7 +256,7 @@ static int own_is_of_path(const char *name)
            !strcmp(name, "PATH_INFO");
 }
 
-/* Ends with all of the path, whatever it is: of the redirect, or mod_rewrite's of a server with RewriteEngine On. */
+/* Ends with the path, whatever it is: of the redirect, or mod_rewrite's of a server with RewriteEngine On. */
 static int own_is_url(const char *name)
 {
     return !strcmp(name, "REDIRECT_URL") || !strcmp(own_name(name), "SCRIPT_URL") ||
@@ -326,7 +339,8 @@ static int draft_own(script_draft *d, const apr_table_entry_t *e)
     if (d->name && own_is_query(e->key) && !own_query_is_led(d->x))
         return draft_query(d, e);
     if (d->path && own_is_url(e->key))
-        return draft_ends(e, d->path) && draft_path(d, e, 0);
+        return draft_ends(e, d->name ? d->name : d->path) &&
+               draft_path(d, e, d->name ? (size_t)(d->name - d->path) : 0);
     if (own && strcmp(own, e->val) != 0)
         return 0;
     if (!own)
@@ -527,7 +541,7 @@ proxy_plan_script *proxy_plan_script_of(proxy_exchange *x, int any_query, const 
     s->credentials = (uint8_t)script_passes_credentials(x->r);
     s->led = x->r->prev != NULL;
     s->query_made = d.name && !own_query_is_led(x);
-    s->shown = d.shown != 0;
+    s->shown = d.shown || (d.name && x->r->prev->prev);
     s->has_sni = ahead_sni(x->client) != NULL;
     script_set_target(s, x);
     return s;

@@ -34,6 +34,10 @@ def asks(to, before=""):
     return rules("to", before).replace("RewriteRule . to [L]", f"RewriteRule ^(.*)$ {to}".replace("{{", "{").replace("}}", "}"))
 
 
+PARENT = "RewriteEngine On\nRewriteRule ^(metrics|d/.*)$ - [L]\nRewriteCond %{REQUEST_URI} !^/(public|here)\nRewriteRule ^(.*)$ public/$1 [L]\n"
+PUBLIC = {"public/index.php": old, "public/2026/10.html": old, "public/blog/x.txt": old, "public/77": old}
+
+
 # name: (configuration, files, 1: most new URLs go by plans, 0: none does, None: some do, of those that are decided alike)
 SITES = {
     "root": (OPEN, {".htaccess": rules("/index.php", AUTHORIZATION)}, 1),
@@ -90,6 +94,18 @@ SITES = {
     "led-in-a-row": (OPEN, {".htaccess": rules("d/b.php").replace("d/b.php [L]", "d/b.php\nRewriteRule ^(d/.*)$ index.php?p=$1 [L]")}, 0),
     "env-of-redirects": (OPEN, {".htaccess": asks("index.php?q=$1 [L,QSA]", "RewriteCond %{{ENV:REDIRECT_URL}} [13]/?$\nRewriteRule ^index - [F]\nRewriteCond %{{ENV:REDIRECT_QUERY_STRING}} [57]\nRewriteRule ^index - [F]\n")}, None),
     "env-of-servers": (OPEN + "RewriteEngine On\n", {".htaccess": rules("/index.php", "RewriteCond %{{ENV:SCRIPT_URL}} [13579]/?$\nRewriteRule ^index - [F]\n".replace("{{", "{").replace("}}", "}"))}, None),
+    "parent": (OPEN, {".htaccess": PARENT, "public/.htaccess": rules("index.php"), "public/index.php": old, "public/77": old}, 1),
+    "parent-of-all": (OPEN, {".htaccess": PARENT.replace("RewriteCond", "#"), "public/.htaccess": rules("index.php?url=$0&x"), **PUBLIC}, None),
+    "parent-asked": (OPEN, {".htaccess": PARENT, "public/.htaccess": asks("index.php?url=$1 [QSA,L]"), "public/index.php": old, "public/77": old}, 1),
+    "parent-info": (OPEN, {".htaccess": PARENT, "public/.htaccess": asks("index.php/$1 [QSA,L]"), **PUBLIC}, 0),
+    "parent-parts": (OPEN, {".htaccess": PARENT.replace("^(.*)$ public/$1", "^(2026|.)(.*)$ public/$1$2"), "public/.htaccess": rules("index.php"), **PUBLIC}, 0),
+    "parent-apart": (OPEN, {".htaccess": PARENT.replace("RewriteCond", "RewriteRule ^(blog)/(.*)$ public/$1 [L]\nRewriteRule ^2026/(.*)$ public/$1 [L]\nRewriteCond", 1), "public/.htaccess": rules("index.php"), **PUBLIC}, None),
+    "parent-decides": (OPEN + "SetEnvIf Request_URI /2026/.*[13579]/ ODD=1\n<LocationMatch ^/public/2026/.*2>\nSetEnv TWO 2\n</LocationMatch>\n",
+                       {".htaccess": PARENT, "public/.htaccess": rules("index.php", "RewriteRule ^2026/.*4 - [E=FOUR:4]\nRewriteRule ^[13579] /d/b.php [L]\nRewriteRule ^blog/.*6 - [F]\nRewriteCond %{REQUEST_URI} ^/public/8\nRewriteRule ^ /d/b.php [L]\n"), **PUBLIC}, None),
+    "parent-deep": (OPEN, {".htaccess": PARENT, "public/.htaccess": rules("more/$0"), "public/more/.htaccess": rules("index.php"), "public/more/index.php": old}, None),
+    "parent-files": (OPEN, {".htaccess": PARENT.replace("public/$1", "$1.html"), **PUBLIC}, None),
+    "parent-of-server": (OPEN + "RewriteEngine On\n", {".htaccess": PARENT, "public/.htaccess": rules("index.php"), "public/index.php": old, "public/77": old}, 1),
+    "to-a-folder": (OPEN, {".htaccess": PARENT, **PUBLIC}, None),
     "asked-if": (OPEN + "<If \"%{{QUERY_STRING}} =~ /q=.*[13579]/\">\nSetEnv IF odd\n</If>\n", {".htaccess": asks("index.php?q=$1 [L,QSA]")}, None),
     "asked-of-server": (OPEN + "RewriteEngine On\n", {".htaccess": asks("index.php?q=$1 [L,QSA]", AUTHORIZATION)}, 1),
     "beyond-ascii": (OPEN + "SetEnvIf Request_URI ^/caf\u00e9/1 ONE=1\n<LocationMatch ^/\u00e9-2>\nRequire all denied\n</LocationMatch>\n",
@@ -201,6 +217,12 @@ KINDS = {
     "path in the query": ("", {".htaccess": FRONT + "RewriteRule ^(.*)$ index.php?q=$1 [L,QSA]\n"}, "/y/{}/x"),
     "path before the query": ("", {".htaccess": FRONT + "RewriteRule (.*) index.php?id=$1 [QSA,L]\n"}, "/y/{}/x?a={}"),
     "path in the query, by base": ("", {"blog/.htaccess": FRONT.replace("On\n", "On\nRewriteBase /blog/\n") + "RewriteRule ^(.+)$ index.php?in=blog&q=/$1&x [L]\n", "blog/index.php": old}, "/blog/caf%C3%A9/{}/x"),
+    "two folders": ("", {".htaccess": "RewriteEngine On\nRewriteRule ^metrics$ - [L]\nRewriteRule ^$ webroot/ [L]\nRewriteRule (.*) webroot/$1 [L]\n",
+                         "webroot/.htaccess": FRONT + "RewriteRule ^ index.php [L]\n", "webroot/index.php": old}, "/y/{}/x"),
+    "two folders, path in the query": ("", {".htaccess": "RewriteEngine On\nRewriteRule ^metrics$ - [L]\nRewriteRule ^(.*)$ app/public/$1 [L]\n",
+                                            "app/public/.htaccess": FRONT + "RewriteRule ^(.*)$ index.php?url=$1 [QSA,L]\n", "app/public/index.php": old}, "/caf%C3%A9/{}/x?a={}"),
+    "two folders below another": ("", {"blog/.htaccess": FRONT.replace("RewriteCond %{REQUEST_FILENAME} !-d\n", "") + "RewriteRule ^(.*)$ webroot/$1 [L]\n",
+                                       "blog/webroot/.htaccess": FRONT + "RewriteRule ^ index.php [L]\n", "blog/webroot/index.php": old}, "/blog/y/{}/x"),
     "rules of a server": ("RewriteEngine On\nRewriteCond %{{HTTPS}} other\nRewriteRule ^/(.*)$ https://localhost/$1 [R=301,L]\n", {".htaccess": FRONT + "RewriteRule . /index.php [L]\n"}, "/y/{}/x"),
 }
 
@@ -212,7 +234,7 @@ def test_kinds_of_applications(serve, kind):
     with Script("fcgi", script) as backend:
         server = serve(of_site(OPEN + more, backend), files={"index.php": old, **files})
         with server.connect() as client:
-            for n in range(12):
+            for n in range(20):
                 assert client.get(target.format(*[n] * 2)).body == b"hello\n"
             before = full_ways(server)
             for n in range(1000, 1050):
@@ -310,6 +332,41 @@ def test_what_a_query_shows_by_chance(serve):
                     assert client.get(f"/p{n}/{rest}" + ("?" + query if query else "")).body == b"hello\n"
                     assert told(backend)["QUERY_STRING"] == made(rest, query), f"TEST_SEED={SEED}"
         assert full_ways(server) < 60 * 25
+
+
+TWO_FOLDERS_CHANGE = {
+    "file": (lambda server: server.write("public/year", "a file\n"), "/year", b"a file\n"),
+    "folder": (lambda server: server.write("public/year/2026", "a file\n"), "/year/2026", b"a file\n"),
+    "before": (lambda server: server.write("year/x", "a file\n"), "/year/2026", "/public/index.php"),
+    "rules": (lambda server: server.write("public/.htaccess", rules("/d/b.php")), "/year/2026", "/d/b.php"),
+    "first rules": (lambda server: server.write(".htaccess", rules("/d/b.php")), "/year/2026", "/d/b.php"),
+    "access": (lambda server: server.write("public/.htaccess", "Require all denied\n"), "/year/2026", 403),
+    "end": (lambda server: os.unlink(server.path("htdocs", "public/.htaccess")), "/year/2026", 404),
+    "folder that goes": (lambda server: os.rename(server.path("htdocs", "public"), server.path("htdocs", "private")), "/year/2026", 404),
+}
+
+
+@pytest.mark.parametrize("change", TWO_FOLDERS_CHANGE)
+def test_two_folders_that_change(serve, change):
+    act, target, outcome = TWO_FOLDERS_CHANGE[change]
+    with Script("fcgi", script) as backend:
+        server = serve(of_site(OPEN, backend), files={".htaccess": PARENT, "public/.htaccess": rules("index.php"), "public/index.php": old, "d/b.php": old})
+        with server.connect() as client:
+            for n in range(20):
+                assert client.get(f"/tag/{n}").body == b"hello\n"
+            before = full_ways(server)
+            for path in ("/year", "/year/2026", "/year/1"):
+                assert client.get(path).body == b"hello\n"
+                assert told(backend)["REDIRECT_URL"] == "/public" + path
+            assert full_ways(server) == before
+            act(server)
+            answer = client.get(target)
+        if isinstance(outcome, bytes):
+            assert answer.body == outcome
+        elif isinstance(outcome, str):
+            assert told(backend)["SCRIPT_NAME"] == outcome and told(backend)["REQUEST_URI"] == target
+        else:
+            assert answer.status == outcome
 
 
 def test_a_folder_that_goes(serve):

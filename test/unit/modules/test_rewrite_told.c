@@ -160,7 +160,7 @@ static void rules_for_what_is_no_file_leave_files_alone(void **state)
     assert_true(told("a", 1) >= 0 && told("a", 1) == told("b", 1));
     assert_true(told("a", 0) >= 0 && told("a", 0) != told("a", 1));
     told_begins();
-    told_rule("^(.)", "/$1", REWRITE_F_LAST, "%{REQUEST_FILENAME}", REWRITE_FILE, 0);
+    told_rule("^(.)", "/%1", REWRITE_F_LAST, "%{REQUEST_FILENAME}", REWRITE_FILE, 0);
     assert_true(told("a", 0) >= 0);
     assert_true(told("a", 1) == BRG_CACHE_NAME_COUNTS);
 }
@@ -246,6 +246,29 @@ static void paths_that_a_name_is_part_of_are_not_told(void **state)
     }
 }
 
+static void paths_that_end_with_a_name_are_told(void **state)
+{
+    static const char *const outputs[] = {"public/$1", "/index.php?q=$1&x=$0",
+                                          "a.php?%{REQUEST_URI}"};
+    static const char *const others[] = {"public/$1.php", "$1",     "p?%{QUERY_STRING}",
+                                         "p?${m:$1}",     "p?\\$1", "p?q=%1"};
+
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        told_begins();
+        told_rule("^(.*)$", outputs[i], REWRITE_F_LAST, NULL, REWRITE_REGEX, 0);
+        assert_true(told_behind("a", "/b") >= 0 && told_behind("a", "/b") == told("c", 0));
+        told_rule("^never", "-", REWRITE_F_LAST, NULL, REWRITE_REGEX, 0);
+        assert_true(told("a", 0) >= 0);
+        APR_ARRAY_IDX(told_section.rules, 0, rewrite_rule).flags = 0; /* they match what it made */
+        assert_true(told("a", 0) == BRG_CACHE_NAME_COUNTS);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        told_begins();
+        told_rule("^(.*)$", others[i], REWRITE_F_LAST, NULL, REWRITE_REGEX, 0);
+        assert_true(told("a", 0) == BRG_CACHE_NAME_COUNTS);
+    }
+}
+
 /* Those behind "a" are gone through, since the chain is skipped; it says nothing of its own. */
 static void chained_rules_are_skipped_together(void **state)
 {
@@ -313,6 +336,7 @@ int main(void)
         cmocka_unit_test(rules_match_what_goes_on_behind_a_name),
         cmocka_unit_test(paths_of_conditions_are_matched_anew),
         cmocka_unit_test(paths_that_a_name_is_part_of_are_not_told),
+        cmocka_unit_test(paths_that_end_with_a_name_are_told),
         cmocka_unit_test(chained_rules_are_skipped_together),
         cmocka_unit_test(rules_of_a_server_are_told_of_a_path),
         cmocka_unit_test(rules_of_a_server_know_no_files),
