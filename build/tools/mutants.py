@@ -6,7 +6,7 @@
     build/mutants --count 30 server/freshness      of a folder
     build/mutants --units server/message           unit tests alone
     build/mutants --list server/store              what could be drawn, without a run
-    build/mutants --report                         what is known, without a run
+    build/mutants --report                         what is known, without a run (--units: of unit tests alone)
 
 A mutant is the source with one operator, constant, condition or call changed. Each is tried by what "build/test changed" would run for
 its file: unit tests, models and fuzz replays first, then the script tests of test/rooms.txt, but for those that are slow. One build has
@@ -179,6 +179,8 @@ class Round:
         def reach(name):
             if name not in self.state.units:
                 self.state.units[name] = self.units.reach(name, self.log)
+                if not self.state.units[name][0]:
+                    self.tell(f"{name} fails without a mutant: it is not asked")
         self.each(reach, self.units.tests)
 
     def try_units(self, mutants):
@@ -241,16 +243,25 @@ def files_of(path):
 
 
 def kind_of(by):
-    return "scripts" if "::" in by else by if by in (COMPILER, UNREACHED) else "units" if by else "nobody"
+    return "scripts" if "::" in by else by if by in (COMPILER, UNREACHED, TOGETHER) else "units" if by else "nobody"
 
 
-def report(state, count, equal):
+def of_units(state):
+    """Who noticed, of unit tests alone."""
+    reached = {number for row in state.units.values() if row[0] for number in row[2]}
+    asked = [m for m in state.mutants if m["key"] in state.noticed or m["key"] in state.silent]
+    by = {m["key"]: state.noticed.get(m["key"], NOBODY) for m in asked}
+    return {m["key"]: by[m["key"]] if kind_of(by[m["key"]]) in ("units", COMPILER, TOGETHER) else NOBODY if m["number"] in reached else UNREACHED
+            for m in asked}
+
+
+def report(state, count, equal, noticed):
     """@return percent that were noticed"""
-    known = next((n for n, m in enumerate(state.mutants) if m["key"] not in state.noticed), len(state.mutants)) # a run that was ended
-    counted = [m for m in state.mutants[:known] if state.noticed[m["key"]] not in (UNREACHED, TOGETHER)][:count]
+    known = next((n for n, m in enumerate(state.mutants) if m["key"] not in noticed), len(state.mutants)) # a run that was ended
+    counted = [m for m in state.mutants[:known] if noticed[m["key"]] not in (UNREACHED, TOGETHER)][:count]
     rooms = collections.defaultdict(collections.Counter)
     for m in counted:
-        kind = kind_of(state.noticed[m["key"]])
+        kind = kind_of(noticed[m["key"]])
         kind = "equal" if kind == "nobody" and m["key"] in equal else kind
         rooms["/".join(m["file"].split("/")[:2])][kind] += 1
         if kind == "nobody":
@@ -264,7 +275,7 @@ def report(state, count, equal):
     share = 100 * (real - total["nobody"]) / real if real else 100
     print(f"| all | {total.total()} | {' | '.join(str(total[kind]) for kind in kinds)} |\n")
     print(f"{real} mutants but for equal ones, {real - total['nobody']} noticed ({share:.1f} %); "
-          f"{sum(by == UNREACHED for by in state.noticed.values())} more are in lines that no test reaches")
+          f"{sum(by == UNREACHED for by in noticed.values())} more are in lines that no test reaches")
     return share
 
 
@@ -325,7 +336,7 @@ def main():
             if not wanted.units:
                 this.try_scripts(this.mutants[at:at + CHUNK], table, wanted.tests)
         this.ask_compiler()
-    return 0 if report(state, wanted.count, equal) >= wanted.least else 1
+    return 0 if report(state, wanted.count, equal, of_units(state) if wanted.units else state.noticed) >= wanted.least else 1
 
 
 if __name__ == "__main__":
