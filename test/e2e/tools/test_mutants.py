@@ -111,6 +111,18 @@ def test_a_switch_does_as_the_change_alone(tmp_path):
     assert says("./all", 0) == says("./one", 0)
 
 
+def test_what_units_alone_notice(tmp_path, monkeypatch):
+    """What scripts noticed is left by units, as is what nobody was asked about yet."""
+    monkeypatch.setattr(mutants.tree, "WORK", tmp_path)
+    state = mutants.State("x")
+    state.mutants = [{"key": key, "number": n} for n, key in enumerate("abcdefg")]
+    state.units = {"unit_a": (True, 1.0, [0, 1, 2, 4]), "unit_fails": (False, 1.0, [3, 5])}
+    state.noticed = {"a": "unit_a", "b": "e2e/x.py::test_y", "d": "e2e/x.py::test_y", "e": mutants.COMPILER, "f": mutants.UNREACHED}
+    state.silent = {key: True for key in "bcd"}
+    assert mutants.of_units(state) == {"a": "unit_a", "b": mutants.NOBODY, "c": mutants.NOBODY, "d": mutants.UNREACHED, "e": mutants.COMPILER,
+                                       "f": mutants.UNREACHED}
+
+
 def test_equal_mutants_are_there():
     """Each that is said to change nothing is one of the tree as it is, with a reason."""
     equal = mutants.equal_ones(mutants.EQUAL.read_text()) if mutants.EQUAL.exists() else {}

@@ -112,12 +112,27 @@ static void test_guides(void **state)
     assert_string_equal(printed, "");
 }
 
+/* An entry alone, or those of a module behind its purpose. */
+static void test_entries(void **state)
+{
+    assert_int_equal(call(main_print_manual, "keepalivetimeout"), 1);
+    assert_memory_equal(printed, "KeepAliveTimeout", 16);
+    assert_null(strstr(printed, "MaxKeepAliveRequests\n"));
+    assert_int_equal(call(main_print_manual, "mod_alias.c"), 1);
+    assert_memory_equal(printed, "# mod_alias.c\n", 14);
+    assert_true(strcspn(printed + 14, "\n") > 20); /* its purpose */
+    assert_non_null(strstr(printed, "\nAlias"));
+    assert_non_null(strstr(printed, "\nScriptAlias"));
+    assert_null(strstr(printed, "\n# mod_"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_WITH_POOL(test_names),           TEST_WITH_POOL(test_beginnings),
         TEST_WITH_POOL(test_words_of_people), TEST_WITH_POOL(test_bounds),
         TEST_WITH_POOL(test_nothing),         TEST_WITH_POOL(test_guides),
+        TEST_WITH_POOL(test_entries),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
