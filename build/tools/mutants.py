@@ -293,7 +293,8 @@ def draw_anew(state, wanted):
 
 def begin(state, wanted):
     log = tree.WORK / "mutants.log"
-    over = all(m["key"] in state.noticed for m in state.mutants) # else it goes on where it was, whatever was committed meanwhile
+    asked = state.noticed.keys() | (state.silent.keys() if wanted.units else set())
+    over = all(m["key"] in asked for m in state.mutants) # else it goes on where it was, whatever was committed meanwhile
     if wanted.anew or (over and state.head != tree.head()):
         draw_anew(state, wanted)
         log.write_text("")
