@@ -133,6 +133,26 @@ static void test_purged(void **state)
     has(twice(FRESH "Content-Length: 5\r\n\r\nnewer", path, "", 1), "\r\n\r\nnewer");
 }
 
+#define PART "HTTP/1.1 206 Part\r\nETag: \"1\"\r\nCache-Control: max-age=100\r\n"
+
+/* Parts that backends send are kept, and put together. */
+static void test_parts_of_backends(void **state)
+{
+    const char *path = new_path("s");
+
+    has(twice(PART "Content-Range: bytes 0-4/10\r\nContent-Length: 5\r\n\r\nabcde", path,
+              "Range: bytes=0-4\r\n", 1),
+        "\r\nContent-Range: bytes 0-4/10\r\n");
+    has(twice("", path, "Range: bytes=1-3\r\n", 0), "\r\n\r\nbcd");
+    has(twice(PART "Content-Range: bytes 5-9/10\r\nContent-Length: 5\r\n\r\nfghij", path,
+              "Range: bytes=5-9\r\n", 1),
+        "\r\n\r\nfghij");
+    has(twice("", path, "", 0), "\r\n\r\nabcdefghij");
+    has(site_seen, "HTTP/1.1 200 OK\r\n");
+    has(site_seen, "\r\nContent-Length: 10\r\n");
+    lacks(site_seen, "Content-Range");
+}
+
 static int up(void **state)
 {
     char text[1024];
@@ -158,9 +178,10 @@ static int down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stored),      cmocka_unit_test(test_not_stored),
-        cmocka_unit_test(test_variants),    cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_revalidated), cmocka_unit_test(test_purged)};
+        cmocka_unit_test(test_stored),           cmocka_unit_test(test_not_stored),
+        cmocka_unit_test(test_variants),         cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_revalidated),      cmocka_unit_test(test_purged),
+        cmocka_unit_test(test_parts_of_backends)};
 
     return cmocka_run_group_tests(tests, up, down);
 }
