@@ -86,6 +86,7 @@ static void test_files(void **state)
     check("HEAD /a.txt HTTP/1.0\r\nHost: localhost\r\n\r\n", "Content-Length: 26\r\n");
     check(GET("/empty.txt", ""), "Content-Length: 0\r\n");
     check(GET("/a.html", ""), "Content-Type: text/html; charset=utf-8\r\n");
+    check(GET("/a.png", ""), "Content-Type: image/png\r\n");
     check(GET("/folder/", ""), "\r\n\r\nindex");
 }
 
@@ -147,12 +148,22 @@ static void make_folder(const char *name)
 static int up(void **state)
 {
     static const struct timespec then[2] = {{1000000000, 0}, {1000000000, 0}};
-    static const char *const files[] = {
-        "a.txt", "abcdefghijklmnopqrstuvwxyz", "b.txt", "b", "empty.txt", "", "a.html",
-        "<p>",   "folder/index.html",          "index"};
+    static const char *const files[] = {"a.txt",
+                                        "abcdefghijklmnopqrstuvwxyz",
+                                        "b.txt",
+                                        "b",
+                                        "empty.txt",
+                                        "",
+                                        "a.png",
+                                        "png",
+                                        "a.html",
+                                        "<p>",
+                                        "folder/index.html",
+                                        "index"};
     char path[128];
 
-    site_up("AddType text/plain .txt\nAddType text/html .html\nAddDefaultCharset utf-8\n"
+    site_up("AddType text/plain .txt\nAddType text/html .html\nAddType image/png "
+            ".png\nAddDefaultCharset utf-8\n"
             "DirectoryIndex index.html\nRedirect /old http://localhost/new\nRedirect gone /gone\n"
             "<Directory /tmp/*/refused>\nRequire all denied\n</Directory>\n"
             "<FilesMatch \"^a\\.\">\nHeader set X-Letter yes\n</FilesMatch>\n");

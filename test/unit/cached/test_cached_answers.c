@@ -161,7 +161,7 @@ static int up(void **state)
     snprintf(text, sizeof text,
              "Define AT 127.0.0.1:%d\nProxyPass /s/ http://${AT}/s/ disablereuse=On\n"
              "ProxyPass /off/ http://${AT}/off/ disablereuse=On\nCacheEnable memory /s/\n"
-             "CacheHeader On\n<Location /s/>\nCachePurge 127.0.0.0/8\n</Location>\n",
+             "CacheHeader On\n<Location /s/>\nCachePurge 9.0.0.1 127.0.0.0/8\n</Location>\n",
              backend.port);
     site_up(text);
     backend_begin();

@@ -67,22 +67,36 @@ static void test_style(void **state)
     assert_int_equal(atoi(at + 16), strlen(strstr(page, "\r\n\r\n") + 4));
 }
 
-/* A change is made by a POST with the page's nonce, and told on the page. */
+static void change(const char *what, const char *nonce)
+{
+    const char *body =
+        apr_psprintf(site_pool, "b=one&w=http://127.0.0.1:1&%s&nonce=%s", what, nonce);
+
+    site_ask(apr_psprintf(
+        site_pool,
+        "POST /modern/manager HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        "Referer: http://localhost/modern/manager\r\nOrigin: http://localhost\r\n"
+        "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s",
+        (int)strlen(body), body));
+}
+
+/* Changes are made by a POST with the page's nonce, and told on the page, each on a line. */
 static void test_changes(void **state)
 {
-    const char *nonce = nonce_of(site_body("/modern/manager", ""));
-    char body[256], text[1024];
+    const char *nonce = nonce_of(site_body("/modern/manager", "")), *at;
+    int n = 0;
 
     assert_non_null(nonce);
-    snprintf(body, sizeof body, "b=one&w=http://127.0.0.1:1&w_status_D=1&nonce=%s", nonce);
-    snprintf(text, sizeof text,
-             "POST /modern/manager HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-             "Referer: http://localhost/modern/manager\r\nOrigin: http://localhost\r\n"
-             "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
-             strlen(body), body);
-    site_ask(text);
-    has(site_body("/modern/manager", ""), "Changed here");
-    has(site_body("/modern/manager", ""), "http://127.0.0.1:1: ");
+    change("w_status_D=1", "wrong");
+    assert_null(strstr(site_body("/modern/manager", ""), "Changed here"));
+    change("w_status_D=1", nonce);
+    change("w_status_D=0", nonce);
+    change("w_status_D=1", nonce);
+    assert_non_null(at = strstr(site_body("/modern/manager", ""), "Changed here"));
+    for (const char *end = strstr(at, "</ul>");
+         (at = strstr(at, "http://127.0.0.1:1: ")) != NULL && at < end; at++)
+        n++;
+    assert_int_equal(n, 3);
 }
 
 static int up(void **state)

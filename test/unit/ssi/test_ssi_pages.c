@@ -160,6 +160,7 @@ static void test_esi(void **state)
         {"a<esi:include src=\"//localhost/part.html?x#y\"/>b", "apartb"},
         {"a<esi:include src=\"//other/part.html\" onerror=\"continue\"/>b", "ab"},
         {"a<esi:include src=\"http://other/part.html\" onerror=\"continue\"/>b", "ab"},
+        {"a<esi:include src=\"///part.html\" onerror=\"continue\"/>b", "ab"},
         {"a<esi:include src=\"/none\" onerror=\"continue\"/>b", "ab"},
         {"a<esi:include src=\"/none\" alt=\"/part.html\"/>b", "apartb"},
         {"a<esi:remove>b</esi:remove>c<esi:comment text=\"d\"/><!--esi e-->", "ac e"},
