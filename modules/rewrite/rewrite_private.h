@@ -62,6 +62,7 @@ typedef struct rewrite_cond {
     /** lives as long as the configuration, other than one of an .htaccess file */
     unsigned lasting : 1;
     unsigned captures : 1; /**< something later in the rule may use %N */
+    unsigned of_path : 1;  /**< by rewrite_tell_rule(): it looks at nothing but the path */
     const ap_directive_t *line;
 } rewrite_cond;
 
@@ -112,6 +113,7 @@ typedef struct rewrite_rule {
     unsigned told;             /**< by rewrite_tell_rule(): what it makes of names can be told */
     unsigned no_file, no_lack; /**< it holds for no name of a file, or for none that is not there */
     unsigned files;            /**< a condition asks whether the file is there */
+    unsigned links;            /**< or whether it is a link */
 } rewrite_rule;
 
 #define REWRITE_ROUNDS 10000 /**< the limit of N */

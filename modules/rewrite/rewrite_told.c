@@ -5,7 +5,7 @@
  *
  * Two names go the same way where each rule matches both or neither, with the same groups: such as lie before the name, or reach to its
  * end. Conditions may look at nothing that goes with the name, so they say the same of both, whatever they say; but for %{REQUEST_URI}, which
- * both have to match or not. A rule that matches must
+ * both have to match or not, also with text and groups of the rule beside it. A rule that matches must
  * leave the path as it is, lead to the same path whatever the name (in whose query the groups may stand), or end the request: else those behind
  * it match what it made of the name.
  */
@@ -73,9 +73,21 @@ static int told_text(const char *text, unsigned *groups)
 static int told_file_test(const rewrite_cond *cond)
 {
     return (cond->test == REWRITE_FILE || cond->test == REWRITE_FOLDER ||
-            cond->test == REWRITE_NONEMPTY) &&
+            cond->test == REWRITE_NONEMPTY || cond->test == REWRITE_LINK) &&
            (!strcmp(cond->input, "%{REQUEST_FILENAME}") ||
             !strcmp(cond->input, "%{SCRIPT_FILENAME}"));
+}
+
+#define TOLD_URI "%{REQUEST_URI}"
+
+/* Text, the path, and what the rule's pattern matched of it: Symfony and others find the folder that they are in by "%{REQUEST_URI}::$0". */
+static int told_path_text(const char *text)
+{
+    for (; *(text += strcspn(text, "\\$%")); text += *text == '$' ? 2 : sizeof TOLD_URI - 1)
+        if ((*text != '$' || !apr_isdigit(text[1])) &&
+            strncmp(text, TOLD_URI, sizeof TOLD_URI - 1) != 0)
+            return 0;
+    return 1;
 }
 
 /* Each path is tested anew. */
@@ -83,7 +95,7 @@ static int told_path_test(const rewrite_cond *cond)
 {
     return (cond->test == REWRITE_SAME ? cond->operand != NULL
                                        : cond->test == REWRITE_REGEX && cond->regex) &&
-           !strcmp(cond->input, "%{REQUEST_URI}");
+           told_path_text(cond->input);
 }
 
 /* Conditions of which one alone decides. */
@@ -95,7 +107,8 @@ static void told_by_file(rewrite_rule *rule)
         const rewrite_cond *cond = &APR_ARRAY_IDX(rule->conds, i, rewrite_cond);
 
         if (!joined && !cond->or_next && told_file_test(cond)) {
-            rule->no_file |= (cond->test == REWRITE_FOLDER) != cond->negated;
+            if (cond->test != REWRITE_LINK)
+                rule->no_file |= (cond->test == REWRITE_FOLDER) != cond->negated;
             rule->no_lack |= !cond->negated;
         }
         joined = cond->or_next;
@@ -108,7 +121,7 @@ static int told_conditions(const apr_array_header_t *conds)
         const rewrite_cond *cond = &APR_ARRAY_IDX(conds, i, rewrite_cond);
         const int compares = cond->test == REWRITE_REGEX || cond->test >= REWRITE_LESS;
 
-        if (!told_file_test(cond) && !(told_path_test(cond) && !cond->captures) &&
+        if (!told_file_test(cond) && !(cond->of_path && !cond->captures) &&
             (!compares || cond->test == REWRITE_EXPR || !told_text(cond->input, NULL)))
             return 0;
     }
@@ -123,29 +136,30 @@ static int told_variables(const apr_array_header_t *envs)
     return 1;
 }
 
-/* It has parts of the path as they are. */
-static int told_query(const char *text)
+#define TOLD_WORD "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+
+/* The length of a variable of the environment in front of a path: it is the same for names that modules decide alike. */
+static size_t told_base(const rewrite_rule *rule)
 {
-    while (*(text += strcspn(text, "\\$%")))
-        if (*text == '$' && apr_isdigit(text[1]))
-            text += 2;
-        else if (!strncmp(text, "%{REQUEST_URI}", 14))
-            text += 14;
-        else
-            return 0;
-    return 1;
+    const size_t word = 6 + strspn(rule->output + strnlen(rule->output, 6), TOLD_WORD);
+
+    return !(rule->flags & (REWRITE_F_STATUS | REWRITE_F_REDIRECT)) &&
+                   !strncmp(rule->output, "%{ENV:", 6) && rule->output[word] == '}'
+               ? word + 1
+               : 0;
 }
 
 /* A path of this server, the same for all names, or with them at its end; what its query has of them is as with groups of a redirect. */
 static int told_leads(const rewrite_rule *rule)
 {
     const unsigned never = REWRITE_F_NOSUB | REWRITE_F_STATUS | REWRITE_F_REDIRECT;
-    const char *behind = rule->output + strcspn(rule->output, "$%\\?");
+    const char *output = rule->output + told_base(rule);
+    const char *behind = output + strcspn(output, "$%\\?");
 
-    if (behind > rule->output && *behind == '$' && apr_isdigit(behind[1]))
+    if (behind > output && *behind == '$' && apr_isdigit(behind[1]))
         behind += 2;
     return !(rule->flags & never) &&
-           (!*behind || (*behind == '?' && told_query(behind) &&
+           (!*behind || (*behind == '?' && told_path_text(behind) &&
                          !(rule->flags & (REWRITE_F_QSLAST | REWRITE_F_QSNONE)))) &&
            !rewrite_scheme(rule->output, NULL);
 }
@@ -156,13 +170,22 @@ void rewrite_tell_rule(rewrite_rule *rule)
                            REWRITE_F_DISCARDPATH | REWRITE_F_CHAIN;
     const unsigned stays = REWRITE_F_NOSUB | REWRITE_F_STATUS | REWRITE_F_REDIRECT;
 
+    for (int i = 0; i < rule->conds->nelts; i++) {
+        rewrite_cond *cond = &APR_ARRAY_IDX(rule->conds, i, rewrite_cond);
+
+        cond->of_path = told_path_test(cond) != 0;
+    }
     told_by_file(rule);
     rule->told = !(rule->flags & never) && !rule->skip && !rule->type && !rule->handler &&
                  !rule->cookies && told_variables(rule->envs) && told_conditions(rule->conds) &&
-                 told_text(rule->output, &rule->groups) &&
+                 told_text(rule->output + told_base(rule), &rule->groups) &&
                  (rule->flags & stays || told_leads(rule));
-    for (int i = 0; i < rule->conds->nelts; i++)
-        rule->files |= (unsigned)told_file_test(&APR_ARRAY_IDX(rule->conds, i, rewrite_cond));
+    for (int i = 0; i < rule->conds->nelts; i++) {
+        const rewrite_cond *cond = &APR_ARRAY_IDX(rule->conds, i, rewrite_cond);
+
+        rule->files |= (unsigned)told_file_test(cond);
+        rule->links |= told_file_test(cond) && cond->test == REWRITE_LINK;
+    }
 }
 
 /* ---- a name ---- */
@@ -200,24 +223,57 @@ static int told_groups(told_name *n, unsigned groups, const ap_regmatch_t *at)
     return 1;
 }
 
-/* @return 1 or 0; -1: it cannot be told */
-static int told_path_holds(const told_name *n, const rewrite_cond *cond)
+#define TOLD_PATH_MOST 2048
+
+/* What a condition on the path looks at. @param at  what the rule's pattern matched; NULL: nothing @return 0: it is too long */
+static const char *told_input(const told_name *n, const char *text, const ap_regmatch_t *at,
+                              char *room)
 {
+    char *to = room, *end = room + TOLD_PATH_MOST;
+
+    if (!strcmp(text, TOLD_URI))
+        return n->uri;
+    while (*text) {
+        const int is_uri = *text == '%', is_group = *text == '$';
+        const ap_regmatch_t *group = is_group && at ? &at[text[1] - '0'] : NULL;
+        const char *from = is_uri ? n->uri : text;
+        size_t len = is_uri ? strlen(from) : is_group ? 0 : strcspn(text, "$%");
+
+        if (group && group->rm_eo > group->rm_so && group->rm_so >= 0) {
+            from = n->path + group->rm_so;
+            len = (size_t)(group->rm_eo - group->rm_so);
+        }
+        if (len >= (size_t)(end - to))
+            return NULL;
+        to = mempcpy(to, from, len);
+        text += is_uri ? sizeof TOLD_URI - 1 : is_group ? 2 : len;
+    }
+    *to = '\0';
+    return room;
+}
+
+/* @return 1 or 0; -1: it cannot be told */
+static int told_path_holds(const told_name *n, const rewrite_cond *cond, const ap_regmatch_t *at)
+{
+    char room[TOLD_PATH_MOST];
+    const char *input = told_input(n, cond->input, at, room);
     int rv;
 
+    if (!input)
+        return -1;
     if (cond->test == REWRITE_SAME)
-        rv = (cond->nocase ? strcasecmp : strcmp)(n->uri, cond->operand);
-    else if ((rv = ap_regexec(cond->regex, n->uri, 0, NULL, 0)) != 0 && rv != AP_REG_NOMATCH)
+        rv = (cond->nocase ? strcasecmp : strcmp)(input, cond->operand);
+    else if ((rv = ap_regexec(cond->regex, input, 0, NULL, 0)) != 0 && rv != AP_REG_NOMATCH)
         return -1;
     return (rv == 0) != cond->negated;
 }
 
 /* Conditions that look at the path, whether they are come to or not. @return 0: one cannot be told */
-static int told_paths(told_name *n, const apr_array_header_t *conds)
+static int told_paths(told_name *n, const apr_array_header_t *conds, const ap_regmatch_t *at)
 {
     for (int i = 0; i < conds->nelts; i++) {
         const rewrite_cond *cond = &APR_ARRAY_IDX(conds, i, rewrite_cond);
-        const int holds = told_path_test(cond) ? told_path_holds(n, cond) : 0;
+        const int holds = cond->of_path ? told_path_holds(n, cond, at) : 0;
 
         if (holds < 0)
             return 0;
@@ -227,14 +283,14 @@ static int told_paths(told_name *n, const apr_array_header_t *conds)
 }
 
 /* One of the conditions, or all that OR joins, fail for this path, whatever the others say: the rule does nothing, whatever it would do. */
-static int told_fails(const told_name *n, const apr_array_header_t *conds)
+static int told_fails(const told_name *n, const apr_array_header_t *conds, const ap_regmatch_t *at)
 {
     int failed = 1;
 
     for (int i = 0; i < conds->nelts; i++) {
         const rewrite_cond *cond = &APR_ARRAY_IDX(conds, i, rewrite_cond);
 
-        failed = failed && told_path_test(cond) && told_path_holds(n, cond) == 0;
+        failed = failed && cond->of_path && told_path_holds(n, cond, at) == 0;
         if (!cond->or_next && failed)
             return 1;
         failed |= !cond->or_next;
@@ -249,7 +305,7 @@ static int told_effect(told_name *n, const rewrite_rule *rule, const ap_regmatch
 
     return rule->told && (!n->of_server || (!rule->files && rule->flags & stays)) &&
            (rule->flags & REWRITE_F_NEGATED || told_groups(n, rule->groups, at)) &&
-           told_paths(n, rule->conds);
+           told_paths(n, rule->conds, rule->flags & REWRITE_F_NEGATED ? NULL : at);
 }
 
 /* @return 1: the rules behind it do not run; 0: they may; -1: it cannot be told */
@@ -268,7 +324,9 @@ static int told_rule(told_name *n, const rewrite_rule *rule, int is_file, int is
     told_mix(n, (rv == 0) != negated);
     if ((rv == 0) == negated)
         return 0;
-    fails = told_fails(n, rule->conds);
+    if (is_file && rule->links) /* of two files one may be a link */
+        return -1;
+    fails = told_fails(n, rule->conds, negated ? NULL : at);
     told_mix(n, (unsigned)fails);
     if (fails)
         return 0;
@@ -303,8 +361,6 @@ static int told_rules(told_name *n, const apr_array_header_t *rules, int is_file
     }
     return ended;
 }
-
-#define TOLD_PATH_MOST 2048
 
 /* What rules of a folder match. @return 0: it is too long */
 static int told_path(char *room, const char *filename, const char *path_info)

@@ -34,6 +34,13 @@ def asks(to, before=""):
     return rules("to", before).replace("RewriteRule . to [L]", f"RewriteRule ^(.*)$ {to}".replace("{{", "{").replace("}}", "}"))
 
 
+# As Symfony, Laminas and TYPO3 find the folder that they are in.
+SYMFONY = "RewriteEngine On\nRewriteRule ^metrics$ - [L]\nRewriteCond %{REQUEST_URI}::$0 ^(/.+)/(.*)::\\2$\nRewriteRule .* - [E=BASE:%1]\nRewriteCond %{HTTP:Authorization} .+\nRewriteRule ^ - [E=HTTP_AUTHORIZATION:%0]\n" \
+    "RewriteCond %{ENV:REDIRECT_STATUS} =\"\"\nRewriteRule ^index\\.php(?:/(.*)|$) %{ENV:BASE}/$1 [R=301,L]\nRewriteCond %{REQUEST_FILENAME} !-f\nRewriteRule ^ %{ENV:BASE}/index.php [L]\n"
+LAMINAS = "RewriteEngine On\nRewriteRule ^metrics$ - [L]\nRewriteCond %{REQUEST_FILENAME} -s [OR]\nRewriteCond %{REQUEST_FILENAME} -l [OR]\nRewriteCond %{REQUEST_FILENAME} -d\nRewriteRule ^.*$ - [L]\n" \
+    "RewriteCond $0::%{REQUEST_URI} ^([^:]*+(?::[^:]*+)*?)::(/.+?)\\1$\nRewriteRule .+ - [E=BASE:%2]\nRewriteRule .* %{ENV:BASE}index.php [L]\n"
+TYPO3 = "RewriteEngine On\nRewriteRule ^metrics$ - [L]\nRewriteCond %{REQUEST_URI}::$1 ^(/.+)/(.*)::\\2$\nRewriteRule ^(.*)$ - [E=CWD:%1]\nRewriteRule ^(?:typo3temp/|favicon\\.ico) - [L]\nRewriteCond %{REQUEST_FILENAME} !-f\n" \
+    "RewriteCond %{REQUEST_FILENAME} !-d\nRewriteCond %{REQUEST_FILENAME} !-l\nRewriteRule ^.*$ %{ENV:CWD}index.php [QSA,L]\n"
 PARENT = "RewriteEngine On\nRewriteRule ^(metrics|d/.*)$ - [L]\nRewriteCond %{REQUEST_URI} !^/(public|here)\nRewriteRule ^(.*)$ public/$1 [L]\n"
 PUBLIC = {"public/index.php": old, "public/2026/10.html": old, "public/blog/x.txt": old, "public/77": old}
 
@@ -106,6 +113,11 @@ SITES = {
     "parent-files": (OPEN, {".htaccess": PARENT.replace("public/$1", "$1.html"), **PUBLIC}, None),
     "parent-of-server": (OPEN + "RewriteEngine On\n", {".htaccess": PARENT, "public/.htaccess": rules("index.php"), "public/index.php": old, "public/77": old}, 1),
     "to-a-folder": (OPEN, {".htaccess": PARENT, **PUBLIC}, None),
+    "symfony": (OPEN, {".htaccess": SYMFONY, "blog/.htaccess": SYMFONY}, None),
+    "laminas": (OPEN, {".htaccess": LAMINAS, "blog/.htaccess": LAMINAS}, None),
+    "typo3": (OPEN, {".htaccess": TYPO3, "blog/.htaccess": TYPO3}, None),
+    "base-by-path": (OPEN + "SetEnvIf Request_URI ^/2026/.*[13579] BASE=/d/b.php?\nSetEnvIf Request_URI ^/deep(.*) BASE=$1/\n", {".htaccess": SYMFONY}, None),
+    "matched": (OPEN, {".htaccess": rules("index.php", "RewriteCond $0:$0 ^(2.*1):\\1$\nRewriteRule ^2.*[0-4] /d/b.php [L]\nRewriteCond x%{REQUEST_URI}$0 !x/?(.)\\1\nRewriteRule !^2 - [E=NOT:2]\nRewriteCond $0 =2026/7\nRewriteRule ^.{6} - [F]\n")}, None),
     "asked-if": (OPEN + "<If \"%{{QUERY_STRING}} =~ /q=.*[13579]/\">\nSetEnv IF odd\n</If>\n", {".htaccess": asks("index.php?q=$1 [L,QSA]")}, None),
     "asked-of-server": (OPEN + "RewriteEngine On\n", {".htaccess": asks("index.php?q=$1 [L,QSA]", AUTHORIZATION)}, 1),
     "beyond-ascii": (OPEN + "SetEnvIf Request_URI ^/caf\u00e9/1 ONE=1\n<LocationMatch ^/\u00e9-2>\nRequire all denied\n</LocationMatch>\n",
@@ -217,6 +229,9 @@ KINDS = {
     "path in the query": ("", {".htaccess": FRONT + "RewriteRule ^(.*)$ index.php?q=$1 [L,QSA]\n"}, "/y/{}/x"),
     "path before the query": ("", {".htaccess": FRONT + "RewriteRule (.*) index.php?id=$1 [QSA,L]\n"}, "/y/{}/x?a={}"),
     "path in the query, by base": ("", {"blog/.htaccess": FRONT.replace("On\n", "On\nRewriteBase /blog/\n") + "RewriteRule ^(.+)$ index.php?in=blog&q=/$1&x [L]\n", "blog/index.php": old}, "/blog/caf%C3%A9/{}/x"),
+    "base by condition": ("", {".htaccess": SYMFONY}, "/y/{}/x"),
+    "base by condition, links": ("", {".htaccess": TYPO3}, "/y/{}/x?a={}"),
+    "base by condition, joined": ("", {".htaccess": LAMINAS}, "/y/{}/x"),
     "two folders": ("", {".htaccess": "RewriteEngine On\nRewriteRule ^metrics$ - [L]\nRewriteRule ^$ webroot/ [L]\nRewriteRule (.*) webroot/$1 [L]\n",
                          "webroot/.htaccess": FRONT + "RewriteRule ^ index.php [L]\n", "webroot/index.php": old}, "/y/{}/x"),
     "two folders, path in the query": ("", {".htaccess": "RewriteEngine On\nRewriteRule ^metrics$ - [L]\nRewriteRule ^(.*)$ app/public/$1 [L]\n",

@@ -138,12 +138,13 @@ static void conditions_look_at_nothing_that_goes_with_the_name(void **state)
         const char *tested;
         rewrite_test test;
         int is_told;
-    } cases[] = {{"%{HTTP_USER_AGENT}", REWRITE_REGEX, 1}, {"%{HTTP:X-Own}", REWRITE_SAME, 1},
-                 {"%{REQUEST_URI}", REWRITE_SAME, 0},      {"x%{REQUEST_URI}", REWRITE_REGEX, 0},
-                 {"%{THE_REQUEST}", REWRITE_REGEX, 0},     {"$1", REWRITE_REGEX, 0},
-                 {"${map:x}", REWRITE_REGEX, 0},           {"%{HTTPS}", REWRITE_EXPR, 0},
-                 {"%{DOCUMENT_ROOT}/x", REWRITE_FILE, 0},  {"%{HTTP_HOST}", REWRITE_URL, 0},
-                 {"%{REQUEST_FILENAME}", REWRITE_LINK, 0}};
+    } cases[] = {
+        {"%{HTTP_USER_AGENT}", REWRITE_REGEX, 1}, {"%{HTTP:X-Own}", REWRITE_SAME, 1},
+        {"%{REQUEST_URI}", REWRITE_SAME, 0},      {"x%{REQUEST_URI}", REWRITE_REGEX, 0},
+        {"%{THE_REQUEST}", REWRITE_REGEX, 0},     {"$1", REWRITE_REGEX, 0},
+        {"${map:x}", REWRITE_REGEX, 0},           {"%{HTTPS}", REWRITE_EXPR, 0},
+        {"%{DOCUMENT_ROOT}/x", REWRITE_FILE, 0},  {"%{HTTP_HOST}", REWRITE_URL, 0},
+        {"%{REQUEST_FILENAME}", REWRITE_LINK, 1}, {"%{REQUEST_FILENAME}", REWRITE_PROGRAM, 0}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         told_begins();
@@ -163,6 +164,35 @@ static void rules_for_what_is_no_file_leave_files_alone(void **state)
     told_rule("^(.)", "/%1", REWRITE_F_LAST, "%{REQUEST_FILENAME}", REWRITE_FILE, 0);
     assert_true(told("a", 0) >= 0);
     assert_true(told("a", 1) == BRG_CACHE_NAME_COUNTS);
+}
+
+static void files_may_be_links(void **state)
+{
+    told_begins();
+    told_rule(".", "/index.php", REWRITE_F_LAST, "%{REQUEST_FILENAME}", REWRITE_LINK, 1);
+    assert_true(told("a", 0) >= 0 && told("a", 0) == told("b", 0));
+    assert_true(told("a", 1) == BRG_CACHE_NAME_COUNTS);
+}
+
+/* A folder is found by comparing the path with what the rule matched of it. */
+static void conditions_on_the_path_and_groups_of_it_are_told(void **state)
+{
+    static const char *const inputs[] = {"%{REQUEST_URI}::$0", "%{REQUEST_URI}::$1"};
+
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+        rewrite_cond *cond;
+
+        told_begins();
+        told_rule("^(.*)$", "-", 0, inputs[i], REWRITE_REGEX, 0);
+        told_rule("^", "%{ENV:BASE}/index.php", REWRITE_F_LAST, NULL, REWRITE_REGEX, 0);
+        cond = &APR_ARRAY_IDX(APR_ARRAY_IDX(told_section.rules, 0, rewrite_rule).conds, 0,
+                              rewrite_cond);
+        cond->captures = 1;
+        cond->regex = ap_pregcomp(told_pool, "^(/.+)/([b-z]*)::\\2$", AP_REG_EXTENDED);
+        rewrite_tell_rule(&APR_ARRAY_IDX(told_section.rules, 0, rewrite_rule));
+        assert_true(told("a1", 0) >= 0 && told("a1", 0) == told("b1", 0));
+        assert_true(told("b", 0) == BRG_CACHE_NAME_COUNTS); /* a variable of it */
+    }
 }
 
 static void what_goes_on_with_another_path_is_not_told(void **state)
@@ -337,6 +367,8 @@ int main(void)
         cmocka_unit_test(paths_of_conditions_are_matched_anew),
         cmocka_unit_test(paths_that_a_name_is_part_of_are_not_told),
         cmocka_unit_test(paths_that_end_with_a_name_are_told),
+        cmocka_unit_test(files_may_be_links),
+        cmocka_unit_test(conditions_on_the_path_and_groups_of_it_are_told),
         cmocka_unit_test(chained_rules_are_skipped_together),
         cmocka_unit_test(rules_of_a_server_are_told_of_a_path),
         cmocka_unit_test(rules_of_a_server_know_no_files),
