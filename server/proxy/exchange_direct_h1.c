@@ -134,8 +134,11 @@ static int h1_pass_whole(proxy_exchange *x)
     apr_off_t bytes;
     const int n = h1_pieces(x, iov, &bytes);
 
-    if (n < 0 || a->kept || !h1_is_whole(x, bytes))
+    BRG_ASSERT(!g->iov_n && !a->bc->pending);
+    if (n < 0 || !h1_is_whole(x, bytes))
         return 0;
+    if (a->kept)
+        a->head = memcpy(gather_head(g), a->kept, a->head_len);
     h1_end_head(a, bytes);
     gather_add_head(g, a->head_len);
     for (int i = 0; i < n; i++)
