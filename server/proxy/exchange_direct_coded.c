@@ -17,11 +17,14 @@ APLOG_USE_MODULE(proxy);
 #define CODED_WAIT_LEAST_US 10000
 #define CODED_WAIT_MOST_US 50000
 #define CODED_WAIT_SHARE 8     /* of the time that the head took */
+#define CODED_FEW (32 * 1024)  /* bytes of a body for which a coder of gzip needs less memory */
 #define CODED_MUCH (64 * 1024) /* of output that waits for the end */
 #define CODED_HEAD 10 /* bytes in front of a gzip body, which are in no piece of Apache's */
 
 struct direct_coded {
-    brg_coder *coder;
+    brg_coder *coder; /* NULL: it waits for the length */
+    brg_coder_settings settings;
+    apr_bucket_brigade in; /* meanwhile: what came of the body */
     proxy_exchange *x;
     struct loop_alarm alarm; /* while what is here waits for more; due is 0 before */
     apr_bucket_brigade out;  /* full pieces; without memory of its own */
@@ -83,15 +86,19 @@ static int coded_waits(struct direct_coded *c)
 
 int direct_coded_begin(proxy_ahead *a, const brg_coding_step *step, apr_off_t length)
 {
-    brg_coder_settings settings = step->coder;
+    const int waits = length < 0 && step->coder.coding == BRG_CODING_GZIP;
     struct direct_coded *c = calloc(1, sizeof *c);
 
     BRG_ASSERT(step->is_told && step->piece && !a->coded);
-    settings.length = length;
-    if (!c || !(c->coder = brg_coder_begin(&settings))) {
+    if (c) {
+        c->settings = step->coder;
+        c->settings.length = length;
+    }
+    if (!c || (!waits && !(c->coder = brg_coder_begin(&c->settings)))) {
         free(c);
         return 0;
     }
+    exchange_brigade(&a->x, &c->in);
     exchange_brigade(&a->x, &c->out);
     c->size = step->piece;
     c->room = c->size + (step->passes == BRG_CODING_PASSES_FULL ? CODED_HEAD : 0);
@@ -105,10 +112,12 @@ void direct_coded_end(proxy_ahead *a)
 {
     struct direct_coded *c = a->coded;
 
-    BRG_ASSERT(c && c->coder);
+    BRG_ASSERT(c && c->x == &a->x);
     coded_waits_no_more(c);
+    apr_brigade_cleanup(&c->in);
     apr_brigade_cleanup(&c->out);
-    brg_coder_end(c->coder);
+    if (c->coder)
+        brg_coder_end(c->coder);
     free(c->piece);
     free(c);
     a->coded = NULL;
@@ -169,6 +178,36 @@ static int coded_run(proxy_exchange *x, struct direct_coded *c, const char *data
     return result == BRG_CODER_DONE;
 }
 
+static void coded_keep(proxy_exchange *x, struct direct_coded *c)
+{
+    if (x->answer.lent)
+        APR_BRIGADE_INSERT_TAIL(
+            x->in, apr_bucket_heap_create(upstream_in(x->cc), x->answer.lent, NULL, x->alloc));
+    x->answer.behind += x->answer.lent;
+    x->answer.lent = 0;
+    APR_BRIGADE_CONCAT(&c->in, x->in);
+    x->answer.keeps = 1;
+}
+
+/* A coder for a page of some KiB has less memory to clear, and works in less, if it knows the length: where that is to be known in a moment,
+ * it begins then. @return 0: not yet; -1: no memory */
+static int coded_starts(proxy_exchange *x, struct direct_coded *c)
+{
+    apr_off_t n = 0;
+
+    BRG_ASSERT(!c->coder && APR_BRIGADE_EMPTY(&c->out));
+    APR_BRIGADE_PREPEND(x->in, &c->in);
+    (void)apr_brigade_length(x->in, 1, &n);
+    n += x->answer.lent;
+    if (!x->answer.complete && !x->answer.breaks && n < CODED_FEW &&
+        (exchange_has_more(x) || coded_waits(c))) {
+        coded_keep(x, c);
+        return 0;
+    }
+    c->settings.length = x->answer.complete ? n : -1;
+    return (c->coder = brg_coder_begin(&c->settings)) ? 1 : -1;
+}
+
 /* What came of the body. @return 0: it failed */
 static int coded_take(proxy_exchange *x, struct direct_coded *c)
 {
@@ -208,9 +247,13 @@ static int coded_flush(proxy_exchange *x, struct direct_coded *c)
 int direct_coded_pass(proxy_exchange *x)
 {
     struct direct_coded *c = direct_of(x)->coded;
+    int starts;
 
     BRG_ASSERT(c && x->answer.begun && x->in->bucket_alloc == x->alloc);
-    if (!coded_take(x, c) || !coded_flush(x, c)) {
+    starts = c->coder ? 1 : coded_starts(x, c);
+    if (!starts)
+        return 0;
+    if (starts < 0 || !coded_take(x, c) || !coded_flush(x, c)) {
         exchange_log(APLOG_MARK, APLOG_ERR, APR_ENOMEM, x,
                      "the answer cannot be compressed, and is cut off");
         return -1;
