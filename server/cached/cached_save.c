@@ -264,6 +264,12 @@ static void save_litespeed(cached_request *q)
         cached_land(q, 1);
 }
 
+/* Redirects and refusals have no text as often as not; a page without any is an accident, which CacheMinFileSize 1, the default, keeps out. */
+static int save_may_be_empty(const cached_request *q)
+{
+    return AP_STATUS_IS_HEADER_ONLY(q->r->status) || (q->r->status != HTTP_OK && q->least <= 1);
+}
+
 /* The head of the response is there. @return 1: the client was answered with the stored object; *rv
  */
 static int save_decide(cached_request *q, ap_filter_t *f, apr_bucket_brigade *in, apr_status_t *rv)
@@ -277,7 +283,7 @@ static int save_decide(cached_request *q, ap_filter_t *f, apr_bucket_brigade *in
     fresh_why why;
 
     q->save.decided = 1;
-    if (AP_STATUS_IS_HEADER_ONLY(r->status))
+    if (save_may_be_empty(q))
         q->least = 0;
     cached_ask_restore(q);
     if (!q->save.writer && !q->lead.flight)

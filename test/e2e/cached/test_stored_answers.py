@@ -308,6 +308,22 @@ def test_sizes(serve, backend):
         assert [kind(server.get(path)) for _ in range(2)] == ["MISS", "MISS"]
 
 
+def test_answers_without_a_body(serve, backend):
+    """Redirects often have none. A page without any is not kept, as with Apache's least size of 1."""
+    for path, status in (("/moved", "301 Moved Permanently"), ("/gone", "410 Gone"), ("/page", "200 OK")):
+        backend.scripts[path] = answer(b"", status, fields(("Location", "/elsewhere")))
+        ended = backend.scripts[path].replace(b"Content-Length: 0", b"Connection: close")
+        backend.scripts[path + "-ended"] = lambda connection, request, head=ended: (connection.send(head), False)[1]
+    server = serve(config(backend, "CacheMinFileSize 1"))
+    for path in ("/p/moved", "/p/moved-ended", "/p/gone", "/p/gone-ended"):
+        first, second = server.get(path), server.get(path)
+        assert [kind(first), kind(second)] == ["MISS", "HIT"]
+        assert (second.status, second.body, second["Location"], second["Content-Length"]) == (first.status, b"", first["Location"], "0")
+        assert kind(server.request("HEAD", path)) == "HIT"
+    for path in ("/p/page", "/p/page-ended"):
+        assert [kind(server.get(path)) for _ in range(2)] == ["MISS", "MISS"]
+
+
 def test_in_sections_and_behind_access_control(serve, backend):
     backend.scripts["*"] = answer(b"ok\n", fields=fields())
     server = serve(f"""
