@@ -28,17 +28,21 @@ static int below_is_escape(const char *at, size_t len)
 /* Its bytes stand in a target and in a path alike, but for escapes. */
 static int below_is_plain(const char *uri, size_t len, int with_escapes)
 {
+    /* 2: not behind a slash */
     static const char plain[UCHAR_MAX + 1] = {
         ['0' ... '9'] = 1, ['A' ... 'Z'] = 1, ['a' ... 'z'] = 1, ['-'] = 1,
-        ['_'] = 1,         ['.'] = 1,         ['~'] = 1,         ['/'] = 1};
+        ['_'] = 1,         ['.'] = 2,         ['~'] = 1,         ['/'] = 2};
 
-    for (size_t i = 0; i < len; i++)
-        if (with_escapes && uri[i] == '%' && below_is_escape(uri + i, len - i))
-            i += 2;
-        else if (!plain[(unsigned char)uri[i]])
+    for (size_t i = 0; i < len; i++) {
+        const char kind = plain[(unsigned char)uri[i]];
+
+        if (kind == 1)
+            continue;
+        if (kind == 2 ? i && uri[i - 1] == '/'
+                      : !with_escapes || uri[i] != '%' || !below_is_escape(uri + i, len - i))
             return 0;
-        else if (i && uri[i - 1] == '/' && (uri[i] == '/' || uri[i] == '.'))
-            return 0;
+        i += kind ? 0 : 2;
+    }
     return len && uri[0] == '/';
 }
 
