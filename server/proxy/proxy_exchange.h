@@ -204,10 +204,11 @@ typedef struct exchange_answer {
     uint8_t swallow;  /**< its body is dropped: another page is sent */
     uint8_t interims;
     uint8_t gathers; /**< x->in was not passed, since more is here */
-    uint8_t keeps;   /**< of what was passed the sink keeps some: it asks for a pass when nothing more is here */
-    uint8_t breaks;  /**< it ends before its end: what came of it goes */
-    uint8_t spools;  /**< the rest that the client leaves goes to disk */
-    uint8_t here;    /**< bytes of it had come before the exchange had the connection */
+    uint8_t
+        keeps; /**< of what was passed the sink keeps some: it asks for a pass when nothing more is here */
+    uint8_t breaks; /**< it ends before its end: what came of it goes */
+    uint8_t spools; /**< the rest that the client leaves goes to disk */
+    uint8_t here;   /**< bytes of it had come before the exchange had the connection */
 } exchange_answer;
 
 /** A plan for requests to come (proxy_plan.c). */
