@@ -84,6 +84,8 @@ static h1_result response_line(h1_cursor *cur)
     int code;
 
     head->line = p;
+    if (p == cur->end)
+        return H1_MORE; /* of nothing there may be no address */
     if ((size_t)(cur->end - p) < least) {
         const size_t n = (size_t)(cur->end - p) < 5 ? (size_t)(cur->end - p) : 5;
 
